@@ -6,7 +6,7 @@
 Texts to texts or labels: the most frequent answer, the answer of the nearest training example by the cosine of TF-IDF
 vectors, and the first words of the input, in the metrics of the recipe. Further ones are those of the system:
 `baselines(recipe)` in the module `baseline` of its folder, such as n-grams of language models and linear models of
-texts. Measured on the split test, or on valid where there is none.
+texts. The CRF of taggers needs python-crfsuite. Measured on the split test, or on valid where there is none.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.data.example import Example, Value
+from regard.data.fields.labels import TagsField
 from regard.data.fields.tokens import TokensField
 from regard.recipes.load import load
 from regard.recipes.sections import Recipe
 from regard.systems.summaries.mail import OTHERS
-from regard.tasks.registry import task_class
-from regard.tasks.task import Task
+from regard.tasks.task import Task, task_class
 
 LEADING = (3, 5, 8)
 """Words of the input that are tried as an answer."""
@@ -73,8 +73,9 @@ def _columns(rows: list[tuple[int, float]]) -> tuple[NDArray[np.int64], NDArray[
 def baselines(recipe: Recipe) -> Iterator[tuple[str, dict[str, float]]]:
     """Yield name and values of each baseline that fits a recipe: those of texts, then those of its system."""
     task = task_class(recipe.task)
-    reads_text = task.context is None and isinstance(task.fields(recipe).get(task.question), TokensField)
-    if reads_text and task.answer is not None:
+    fields = task.fields(recipe)
+    reads_text = task.context is None and isinstance(fields.get(task.question), TokensField)
+    if reads_text and task.answer is not None and not isinstance(fields.get(task.answer), TagsField):
         train, measured = _examples(recipe, task)
         references = [[_text(one.fields[task.answer]), *one.fields.get(OTHERS, [])] for one in measured]
         for name, answers in _answers(task, train, measured):

@@ -10,6 +10,9 @@ split by its number, then what is seen:
 
     # Gallery: "el 3 de marzo de 2021" Each digit of the date reads the letters that tell it.
     # Gallery: test 3 Each word of a caption reads its part of the picture.
+    # Gallery: test 0 memory=fact Each word of an answer reads the entry that holds it.
+
+The last one is answered from a memory: that field of the first examples of the split.
 
 Of a system without such a line the first recipe that runs offline is drawn, with the first example of its test split.
 """
@@ -20,6 +23,7 @@ import argparse
 import re
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -38,7 +42,10 @@ SYSTEMS = ROOT / "src" / "regard" / "systems"
 LARGEST = 100_000
 """Bytes of a picture, at most."""
 _FIRST = "translation"
-_LINE = re.compile(r'^# Gallery: (?:test (?P<number>\d+)|"(?P<text>[^"]*)") (?P<seen>.+)$', re.MULTILINE)
+_LINE = re.compile(
+    r'^# Gallery: (?:test (?P<number>\d+)(?: memory=(?P<memory>\w+))?|"(?P<text>[^"]*)") (?P<seen>.+)$', re.MULTILINE
+)
+_STORED = 30  # texts of a memory
 _OFFLINE = re.compile(r"^# regard train \w+$")
 
 
@@ -52,6 +59,7 @@ class Entry:
         given: the input; None for an example of the test split.
         number: of that example.
         seen: what the picture shows, in a sentence.
+        memory: the field of examples that a memory is made of; None for no memory.
     """
 
     system: str
@@ -59,6 +67,7 @@ class Entry:
     given: str | None
     number: int
     seen: str
+    memory: str | None = None
 
     @property
     def picture(self) -> Path:
@@ -74,8 +83,8 @@ def entries() -> list[Entry]:
         line = _LINE.search(header)
         if line is not None:
             number = int(line["number"] or 0)
-            text = None if line["text"] is None else line["text"].replace("\\n", "\n")
-            found[path.parent.name] = Entry(path.parent.name, name, text, number, line["seen"])
+            text = None if line["text"] is None else line["text"].replace("\\n", "\n").replace("\\t", "\t")
+            found[path.parent.name] = Entry(path.parent.name, name, text, number, line["seen"], line["memory"])
         elif _OFFLINE.match(header.partition("\n")[0]):
             found.setdefault(path.parent.name, Entry(path.parent.name, name, None, 0, "What the model looks at."))
     return sorted(found.values(), key=lambda entry: (entry.system != _FIRST, entry.system))
@@ -100,14 +109,32 @@ def asked(entry: Entry, predictor: Predictor) -> Any:
     return predictor.task.ask(example.fields)
 
 
+def loaded(entry: Entry, folder: Path) -> Predictor:
+    """Return the model of a run, with the memory that an entry names."""
+    predictor = load(folder, device="cpu")
+    if entry.memory is None:
+        return predictor
+    test = examples(predictor.recipe, "test")
+    assert test is not None
+    texts = [str(example.fields[entry.memory]) for example in islice(test, _STORED)]
+    with tempfile.TemporaryDirectory() as place:
+        stored = Path(place) / "memory.txt"
+        stored.write_text("\n".join(texts) + "\n", encoding="utf-8")
+        return load(folder, device="cpu", overrides=[f"decode.memory={stored}"])
+
+
 def draw(entry: Entry, runs: Path) -> None:
-    """Train a system if need be, and draw what its model looks at."""
-    predictor = load(trained(entry, runs), device="cpu")
+    """Train a system if need be, and draw what its model looks at; without an input the picture of its page stays."""
+    predictor = loaded(entry, trained(entry, runs))
     GALLERY.mkdir(parents=True, exist_ok=True)
-    panels = predictor.task.panels(predictor.model, asked(entry, predictor), predictor.search)
+    try:
+        panels = predictor.task.panels(predictor.model, asked(entry, predictor), predictor.search)
+    except ValueError as problem:  # a memory or an index that its run does not hold
+        print(f"{entry.system}: {problem}; the gallery shows the picture of its page")
+        return
     doubt = draw_panels(panels, entry.picture)
     with Image.open(entry.picture) as picture:  # which Matplotlib needs, too
-        picture.convert("RGB").save(entry.picture, optimize=True)
+        picture.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(entry.picture, optimize=True)
     size = entry.picture.stat().st_size
     print(f"{entry.picture}: {size:,} bytes{'' if doubt is None else f'; {doubt}'}")
     if size > LARGEST:
@@ -136,7 +163,7 @@ def page(found: list[Entry]) -> str:
             lines += ["", f"## {title}", "", f"![{other[1]}]({place.as_posix()})", ""]
             lines += [f"{other[1]} From its [page](../../src/regard/systems/{entry.system}/README.md)."]
         if entry.picture.exists():
-            one_line = entry.given is not None and "\n" not in entry.given
+            one_line = entry.given is not None and not {"\n", "\t"} & set(entry.given)
             view = f" and `regard view runs/{entry.recipe} '{entry.given}'`" if one_line else ""
             lines += [
                 "",

@@ -166,6 +166,14 @@ def readout_ties(tied: bool, readout_dim: int | None, embedding_dim: int) -> Non
         embeddings_tie(readout_dim, embedding_dim)
 
 
+def fertility_weighed(fertility: int | None, fertility_weight: float) -> None:
+    """A weight is of a loss that is there."""
+    if fertility is None and fertility_weight != 1.0:
+        raise ValueError(
+            "fertility_weight is of the loss of 'fertility', which is null; set its width, or leave it out"
+        )
+
+
 def fusion_ties(tied: bool, fusion: str, hidden_dim: int, embedding_dim: int, encoder: Any) -> None:
     """A tied output layer reads states, and with shallow fusion the context beside them."""
     if tied and isinstance(encoder, Mapping | int | None):

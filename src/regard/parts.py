@@ -25,7 +25,6 @@ PARTS: Mapping[PartKind, Mapping[str, str]] = {
     "model": {
         **_ENCODER_DECODERS,
         "bert": "regard.models:Bert",
-        "bidirectional": "regard.models:Bidirectional",
         "char_rnn": "regard.models:CharRNN",
         "language_model": "regard.models:LanguageModel",
         "transformer_lm": "regard.models:TransformerLM",

@@ -18,6 +18,7 @@ from regard.decode.generation import Engine
 from regard.decode.search import Search
 from regard.engines import make_engine
 from regard.evaluate.texts import unknown
+from regard.explain.panel import HeadsPanel, Panel
 from regard.explain.parts import parts
 from regard.explain.recurrent import recurrent_reads, state_panels
 from regard.nn.cpu_decode.pack import packed_copy
@@ -30,8 +31,7 @@ from regard.tasks.ensemble import make_ensemble
 from regard.tasks.inputs import check_inputs
 from regard.tasks.output_set import search_within
 from regard.tasks.prediction import Prediction
-from regard.tasks.registry import task_class
-from regard.tasks.task import Task
+from regard.tasks.task import Task, task_class
 from regard.view.view import View
 
 Only = Iterable[str] | Path | Trie
@@ -74,13 +74,14 @@ class Predictor:
         """
         return [answers[0] for answers in self.n_best(inputs, 1, only=only, **settings)]
 
-    def view(self, text: Any, *, head: int | None = None, states: bool = False) -> View:
+    def view(self, text: Any, *, head: int | None = None, states: bool = False, neurons: bool = False) -> View:
         """Return a view of what the model attends to for one input.
 
         Args:
             text: one input, as `predict` takes it.
             head: number of the attention head, from 1, for tasks with a choice.
             states: show states and gates of recurrent layers over time instead.
+            neurons: add queries and keys, and draw them first, by dimension.
 
         Raises:
             ValueError: there is nothing to draw.
@@ -92,7 +93,7 @@ class Predictor:
         if self.task.is_blank(parsed):
             raise ValueError("the text is empty; give one whose answer can be drawn")
         if not states:
-            return View(tuple(self.task.panels(self.model, parsed, self.search, head=head)))
+            return _shown(self.task.panels(self.model, parsed, self.search, head=head), neurons=neurons)
         with recurrent_reads(self.model) as reads:
             answer = self.task.predict(self.model, [parsed], self.search)[0][0]
         if not reads:
@@ -210,6 +211,15 @@ def _member(run: Run, first: Run, wanted: Recipe, task: Task) -> nn.Module:
 
 def _best_device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _shown(panels: Sequence[Panel], *, neurons: bool) -> View:
+    """Return a view of panels, with queries and keys if they are drawn."""
+    if not neurons:
+        return View(tuple(one.without_vectors() if isinstance(one, HeadsPanel) else one for one in panels))
+    if not any(isinstance(one, HeadsPanel) and one.queries is not None for one in panels):
+        raise ValueError("neurons are of attention by inner products in a Transformer or BERT; this model has none")
+    return View(tuple(panels), style="neurons")
 
 
 def _listed(inputs: Any) -> list[Any]:

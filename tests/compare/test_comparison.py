@@ -34,6 +34,14 @@ def test_several_keys_give_every_combination_in_the_order_given() -> None:
     )
 
 
+def test_seeds_and_folds_share_a_row() -> None:
+    given = ["data.fold=0,1,2", "model.dropout=0.1,0.2", "train.seed=1,2"]
+    made = compare("movie_reviews", given, Path("runs"))
+    assert made.heads == {"model.dropout": "dropout"}
+    assert len(made.trials) == 12
+    assert {trial.group for trial in made.trials} == {(("model.dropout", "0.1"),), (("model.dropout", "0.2"),)}
+
+
 @pytest.mark.parametrize(
     ("assignments", "sentence"),
     [

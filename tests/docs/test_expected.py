@@ -23,6 +23,12 @@ def test_every_figure_of_a_recipe_is_documented(path: Path) -> None:
     assert [figure for figure in figures(expected(path)) if not documented(figure, known)] == []
 
 
+@pytest.mark.parametrize("path", shipped().values(), ids=shipped())
+def test_a_recipe_without_figures_says_so(path: Path) -> None:
+    header = " ".join(line.removeprefix("# ") for line in path.read_text().splitlines() if line.startswith("#"))
+    assert expected(path).strip() or "Not run to its end" in header
+
+
 def test_wrong_figures_are_found() -> None:
     """Most figures that are four or seven per cent off stand nowhere near their recipe."""
     found, total = 0, 0

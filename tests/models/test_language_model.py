@@ -30,6 +30,26 @@ def test_locked_dropout_drops_the_same_channels_at_all_steps() -> None:
     assert not (fresh == fresh[:, :1]).all()
 
 
+def test_embedding_dropout_drops_words_and_scales_the_others() -> None:
+    model = LanguageModel(TARGET, **WIDTHS, embedding_dropout=0.5)
+    text = torch.arange(TARGET).repeat(3, 2)
+    plain, dropped = model.words(text), model.embed(text, model.start(batch=3))
+    kept = dropped.abs().sum(-1) > 0  # [B, T]
+    assert (kept == kept[:1, :TARGET].repeat(3, 2)).all()  # a word is dropped everywhere or nowhere
+    assert 0 < int(kept[0, 1:TARGET].sum()) < TARGET - 1
+    assert_close(dropped[kept], 2 * plain[kept])
+    assert_close(model.eval().embed(text, model.start(batch=3)), plain)
+
+
+def test_outputs_before_and_after_dropout() -> None:
+    model = LanguageModel(TARGET, **WIDTHS, dropout=0.5)
+    predicted = model(pairs()[2])
+    outputs, dropped = predicted.extras["outputs"], predicted.extras["dropped"]
+    assert_close(predicted.logits, model.output_map(dropped))
+    assert_close(dropped[dropped != 0], 2 * outputs[dropped != 0])
+    assert (dropped == 0).any()
+
+
 def test_char_rnn_is_the_equations() -> None:
     model = CharRNN(TARGET, **WIDTHS, attention=AttentionConfig(score="dot").make_score).double()
     text = pairs()[2][:1]

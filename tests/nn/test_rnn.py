@@ -129,6 +129,44 @@ def test_variational_dropout_keeps_to_its_channels(rate: float) -> None:
     assert recurrent(x)[1].noise == ()
 
 
+@kinds
+@both
+def test_weight_dropout_drops_recurrent_weights_for_a_whole_sequence(kind: str, bidirectional: bool) -> None:
+    recurrent = layers(kind, bidirectional=bidirectional, weight_dropout=0.5)
+    x, lengths = words(), torch.tensor(LENGTHS)
+    outputs, state = recurrent(x, lengths)
+    assert len(state.recurrent_weights) == 2 * recurrent.directions
+    plain = Recurrent(3, 5, Cells(kind=kind, num_layers=2), bidirectional=bidirectional).double()  # type: ignore[arg-type]
+    plain.load_state_dict(recurrent.state_dict())
+    for index, dropped in enumerate(state.recurrent_weights):
+        own = plain.weights(index).state
+        kept = dropped != 0
+        assert 0.3 < kept.double().mean() < 0.7
+        assert_close(dropped[kept], 2 * own[kept], tolerance=1e-10)
+        own.data.copy_(dropped)
+    assert_close(outputs, plain(x, lengths)[0], tolerance=1e-10)
+    gradients = torch.autograd.grad(outputs.sum(), [recurrent.weights(index).state for index in range(2)])
+    for gradient, dropped in zip(gradients, state.recurrent_weights, strict=False):
+        assert ((gradient == 0) == (dropped == 0)).all() or bidirectional
+    assert not torch.equal(outputs, recurrent(x, lengths)[0])
+    recurrent.eval()
+    assert recurrent(x, lengths)[1].recurrent_weights == ()
+
+
+@kinds
+def test_steps_keep_to_the_weights_that_a_state_carries(kind: str) -> None:
+    recurrent, x = layers(kind, weight_dropout=0.5), words()
+    now, rows = recurrent.start(3), []
+    for word in x.unbind(1):
+        output, now = recurrent.step(word, now)
+        rows.append(output)
+    whole = replace(recurrent.start(3), recurrent_weights=now.recurrent_weights)
+    assert_close(torch.stack(rows, 1), recurrent._by_layer(x, None, whole)[0], tolerance=1e-10)
+    assert now.select(torch.tensor([2, 2])).recurrent_weights == now.recurrent_weights
+    assert now.carried().recurrent_weights == ()
+    assert not any(weight.requires_grad for weight in now.detach().recurrent_weights)
+
+
 def test_zaremba_dropout_is_between_layers_only() -> None:
     """One layer has nothing between: the rate changes nothing. Two layers: the lower one's state stays undropped."""
     x = words()

@@ -105,6 +105,14 @@ def test_module_computes_the_equation() -> None:
     assert_close(loss(coverage, key, Mask.padding([4, 11]))[0], -density[0, :4].log().sum().double(), tolerance=1e-5)
 
 
+def test_a_weight_scales_the_loss() -> None:
+    loss = GlobalFertility(5, 7)
+    light = GlobalFertility(5, 7, weight=0.25)
+    light.load_state_dict(loss.state_dict())
+    coverage, key = torch.rand(2, 11), torch.randn(2, 11, 5)
+    assert_close(light(coverage, key), 0.25 * loss(coverage, key))
+
+
 def test_it_trains_the_attention() -> None:
     attention = Attention(Additive(3, 5, 7))
     query, key = torch.randn(2, 4, 3), torch.randn(2, 6, 5)

@@ -122,6 +122,20 @@ def test_heads_are_addressing_reading_erasing_and_adding() -> None:
     assert_close(chosen.matrix, again.matrix[order])
 
 
+def test_a_key_with_a_bias_finds_rows_of_zeros() -> None:
+    """Row 1 is zero: without a bias every key has cosine 0 with it, with one the key of the bias alone points at it."""
+    tape = NTMMemory(torch.tensor([[[3.0, -4.0], [0.0, 0.0], [-5.0, 12.0]]], dtype=torch.float64))
+    plain, biased = (NTMHeads(query_dim=3, row_dim=2, key_bias=bias).double() for bias in (False, True))
+    key, strength = torch.tensor([[[0.0, 0.0, 7.0] * 2]]).double(), torch.full((1, 1, 2), 30.0).double()
+    cosines = tape.compared(biased.score.aim(key, strength).squeeze(2)) / 30
+    expected = [1 / (1 + norm**2 + 1e-4) ** 0.5 for norm in (5.0, 0.0, 13.0)]
+    assert_close(cosines, [[expected] * 2], tolerance=1e-10)
+    key = torch.randn(1, 1, 4).double()
+    assert tape.compared(plain.score.aim(key, strength).squeeze(2))[..., 1].abs().max() == 0.0
+    read, written, state = biased(torch.randn(1, 1, 3).double(), tape)
+    assert (read.shape, written.matrix.shape, state.step) == ((1, 2), (1, 3, 2), 1)
+
+
 def test_maps_that_were_joined_before_are_the_same_maps() -> None:
     heads = NTMHeads(query_dim=7, row_dim=5, reads=2, writes=3).double()
     query, tape = torch.randn(3, 1, 7).double(), NTMMemory(torch.randn(3, 11, 5).double())

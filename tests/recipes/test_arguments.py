@@ -127,6 +127,7 @@ def test_every_field_of_a_record_has_a_sentence() -> None:
 SIZES: dict[str, tuple[int, ...]] = {"bert": (11,), "span_reader": (11,), "memory_network": (11, 11)}
 LANGUAGE_MODELS = ("char_rnn", "language_model", "lstmn_lm", "pointer_lm", "transformer_lm")
 BESIDE: dict[tuple[str, str], dict[str, Any]] = {  # what other arguments a value needs
+    ("bahdanau", "fertility_weight"): {"fertility": 3},
     ("acceptor", "attention_dim"): {"pooling": "attention"},
     ("transducer", "tag_scheme"): {"crf": True},
     ("bert", "next_sentence"): {"encoder": {"pooled": True}},

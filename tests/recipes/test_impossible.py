@@ -36,6 +36,7 @@ IMPOSSIBLE = [
     ("dates", "model.cells=gur", "model.cells is 'gur': did you mean gru?"),
     ("dates", "model.dropout=1", "model.dropout is 1"),
     ("dates", "model.fertility=-1", "model.fertility is -1"),
+    ("dates", "model.fertility_weight=0.1", "is of the loss of 'fertility', which is null"),
     ("dates", "model={kind: seq2seq, context: stat}", "did you mean state?"),
     ("dates", "model={kind: lstmn, tied: true, fusion: shallow}", "got 512 and an embedding_dim of 256"),
     ("dates", "model={kind: bidirectional, model: {kind: acceptor}}", "model.model.kind is 'acceptor'"),

@@ -82,7 +82,7 @@ def test_a_heat_map_has_a_cell_per_weight_that_counts() -> None:
 def test_panels_of_all_kinds_are_figures() -> None:
     plain = Panel("a → b", torch.eye(3), "word", "reads", ("p", "q", "r"), ("x", "y", "z"))
     assert "p x 1.00, y 0.00, z 0.00" in well_made(panel_figure(plain)).text
-    assert "<b>" not in panel_figure(plain, heading="a → b")
+    assert "<b>" not in panel_figure(plain, said={"a b"})
     lines = TextPanel("text", torch.tensor([[0.2, 0.8]]), words=(("a", "gem"),), line_weights=(1.0,))
     assert "gem" in well_made(panel_figure(lines)).text
     nodes = GraphPanel(

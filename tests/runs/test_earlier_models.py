@@ -13,7 +13,7 @@ from regard.models.shapes_only import shapes_only
 from regard.recipes.load import check
 from regard.recipes.sections import Recipe
 from regard.recipes.yaml_document import RecipeDocument
-from regard.tasks.registry import task_class
+from regard.tasks.task import task_class
 
 STORED = [
     json.loads(line)

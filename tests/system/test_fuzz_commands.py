@@ -94,7 +94,7 @@ def try_command(given: list[str]) -> str | None:
     with within(SECONDS):
         done = RUN.invoke(app, given)
     if isinstance(done.exception, OSError) and done.exception.filename is not None:
-        return None  # `regard.cli.main` says which file, and why
+        return None  # `regard.cli.app` says which file, and why
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         return f"{done.exception!r:.300}"
     if done.exit_code not in (0, 1, 2):

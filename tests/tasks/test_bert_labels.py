@@ -39,8 +39,9 @@ def test_a_picture_has_a_row_for_each_layer(pooling: str, along: str) -> None:
 
 
 def test_pooling_by_attention_shows_itself() -> None:
-    (panel,) = LABELS.panels(acceptor(pooling="attention", num_hops=2), "a gem", Search())
+    panel, heads = LABELS.panels(acceptor(pooling="attention", num_hops=2), "a gem", Search())
     assert panel.values.shape[1] == 2
+    assert isinstance(heads, HeadsPanel)
 
 
 def test_two_texts_are_one_in_the_picture() -> None:

@@ -9,9 +9,9 @@ import torch
 from regard.data import Corpus, DataError, Tokenizer, TokensField
 from regard.data import Text as Lines
 from regard.data.batching.feed import BatchPosition, ExampleFeed
-from regard.data.batching.masking import TokenMasking
 from regard.specials import EOS, IGNORE, MASK
 from regard.systems.masked_language_model.feed import MaskedFeed, WindowFeed
+from regard.systems.masked_language_model.masking import TokenMasking
 
 NAMES = [f"w{number:02}" for number in range(97)]  # ids count up with the text
 

@@ -18,9 +18,9 @@ from regard.recipes.load import check
 from regard.recipes.sections import Recipe
 from regard.recipes.system import systems
 from regard.recipes.yaml_document import RecipeDocument
-from regard.tasks.registry import task_class
 from regard.tasks.setup import prepare
 from regard.tasks.splits import encode_split, examples
+from regard.tasks.task import task_class
 
 MODELS = {
     "translate": "{kind: bahdanau, hidden_dim: 4}",
@@ -198,7 +198,7 @@ def test_the_hub_gives_the_fields_of_the_task(task: str, monkeypatch: pytest.Mon
         return [row]
 
     monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load))
-    source = "[read.it, read.it]" if systems()[task].two_texts else "read.it"
+    source = "[read.it, read.it]" if isinstance(systems()[task].two_texts, str) else "read.it"
     made = recipe(task, f"{{format: hub, name: mine, config: small, source: {source}, target: said, test: 'test[:9]'}}")
     said = {"translate": "0", "classify": "0", "recall": "0", "retrieve": "0", "tag": ["DT", "NN"]}
     answer = task_class(task).answer

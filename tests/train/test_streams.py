@@ -33,8 +33,11 @@ from tests.train.tiny import TEXT, metrics, recipe, train, without_checksums
 RUN = CliRunner(env={"COLUMNS": "200"})
 WORDS = [f"w{number}" for number in range(12)]
 MODEL = {
+    "elman": "{kind: language_model, embedding_dim: 8, hidden_dim: 8, cells: elman}",
     "variational": "{kind: language_model, embedding_dim: 8, hidden_dim: 8, dropout: 0.3, tied: true, cells: "
     "{kind: lstm, num_layers: 2, dropout: 0.3, recurrent_dropout: 0.3, variational: true}}",
+    "awd": "{kind: language_model, embedding_dim: 8, hidden_dim: 8, dropout: 0.3, embedding_dropout: 0.3, tied: true, "
+    "cells: {kind: lstm, num_layers: 2, dropout: 0.3, variational: true, weight_dropout: 0.3}}",
     "zaremba": "{kind: language_model, embedding_dim: 6, hidden_dim: 8, dropout: 0.3, cells: "
     "{kind: lstm, num_layers: 2, dropout: 0.3}}",
     "attention": "{kind: char_rnn, embedding_dim: 6, hidden_dim: 8, dropout: 0.3, attention: dot, window: 7}",
@@ -42,7 +45,7 @@ MODEL = {
     "tape": "{kind: lstmn_lm, embedding_dim: 6, hidden_dim: 8, num_layers: 2, dropout: 0.3, window: 7}",
     "transformer": "{kind: transformer_lm, dim: 8, num_heads: 2, num_layers: 1, hidden_dim: 8}",
 }
-PLAIN = "model={kind: language_model, embedding_dim: 8, hidden_dim: 8, cells: elman}"
+PLAIN = f"model={MODEL['elman']}"
 WINDOWS = "train.batch={sentences: 6, window: 5}"
 
 
@@ -92,6 +95,28 @@ def test_a_run_stopped_inside_an_epoch_is_the_run_that_was_not(name: str, root: 
     assert metrics(tmp_path / "parts") == metrics(tmp_path / "whole")
     models = [(tmp_path / part / "model.safetensors").read_bytes() for part in ("whole", "parts")]
     assert models[0] == models[1]
+
+
+def test_averaging_is_resumed_and_the_mean_is_what_is_kept(root: Path, tmp_path: Path) -> None:
+    descent = "train.optimizer={name: nt_asgd, rate: 3, interval: 1}"
+    lengths = ("train.valid_every=2", "train.steps=24", "train.checkpoint_every=100")
+    overrides = stream(root, f"model={MODEL['zaremba']}", descent, *lengths)
+    train(tmp_path / "whole", *overrides)
+    for step in (7, 21):
+        train(tmp_path / "parts", *overrides, screen=Interrupting(step))
+    train(tmp_path / "parts", *overrides)
+    models = [(tmp_path / part / "model.safetensors").read_bytes() for part in ("whole", "parts")]
+    assert models[0] == models[1]
+    path = Run(tmp_path / "whole").checkpoints().paths()[-1]
+    (group,) = Run(tmp_path / "whole").checkpoints().progress(path)[1]
+    assert group["triggered"]
+    assert 0 < group["averaged_updates"] < 24
+    rows = [row for row in map(json.loads, metrics(tmp_path / "whole").splitlines()) if row["split"] == "valid"]
+    assert min(rows, key=lambda row: row["loss"])["step"] == 24
+    kept, last = read_tensors(tmp_path / "whole" / "model.safetensors"), read_tensors(path / "model.safetensors")
+    means = read_tensors(path / "optimizer.safetensors")
+    assert not torch.equal(kept["words.table.weight"], last["words.table.weight"])
+    assert torch.equal(means["0.average"], kept["words.table.weight"])
 
 
 def carried(folder: Path) -> dict[str, torch.Tensor]:
@@ -214,6 +239,32 @@ def test_training_evaluating_and_asking_agree(run: Path, root: Path) -> None:
     assert len(first.splitlines()) == 3
 
 
+@pytest.mark.parametrize(
+    ("overrides", "sentence"),
+    [
+        (("train.activation_penalty=1", f"model={MODEL['attention']}"), "activation_penalty is for the model"),
+        (("evaluate.dynamic={}", "train.batch={sentences: 3}"), "dynamic is of a text that is read in windows"),
+        (("train.optimizer.name=nt_asgd", "train.average=2"), "the optimizer nt_asgd averages updates"),
+    ],
+)
+def test_settings_that_do_not_fit_together(overrides: tuple[str, ...], sentence: str, root: Path) -> None:
+    with pytest.raises(RecipeError, match=sentence):
+        recipe(*stream(root, *overrides))
+
+
+def test_dynamic_evaluation_is_beside_the_static_one(run: Path) -> None:
+    (static, *_), (dynamic, *_) = valid(run), valid(run, "evaluate.dynamic={rule: sgd, rate: 0.2, decay: 0}")
+    assert "dynamic_perplexity" not in static.scores
+    assert dynamic.loss == pytest.approx(static.loss, rel=1e-9)
+    score = dynamic.scores["dynamic_perplexity"]
+    assert score.value != pytest.approx(static.scores["perplexity"].value, rel=1e-3)
+    assert score.count == static.scores["perplexity"].count
+    assert "dynamic:sgd|rate:0.2|decay:0|window:20" in score.signature
+    done = RUN.invoke(app, ["evaluate", str(run), "--evaluate", "dynamic={statistics: 200}", "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.output)["dynamic_perplexity"] > 1
+
+
 def test_sentences_by_themselves(root: Path, tmp_path: Path) -> None:
     overrides = stream(root, "train.batch={sentences: 8}", "train.steps=20")
     train(tmp_path / "sentences", *overrides)
@@ -257,6 +308,7 @@ WRONG = [
     ("model={kind: bahdanau}", "model.kind is 'bahdanau': of the task language_model it can be char_rnn, "),
     ("data={format: dates}", "data.format is 'dates': did you mean tales? it can be text, "),
     ("train.exposure={sampling: {}}", "train: sampling is for the task 'translate'; the task is 'language_model'"),
+    ("train.r_drop=1", "train: r_drop is for the task 'classify', "),
     ("tokenizer.joint=true", "tokenizer: joint is for the task "),
 ]
 

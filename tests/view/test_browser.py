@@ -16,6 +16,7 @@ import torch
 
 import regard
 from regard.explain.panel import Panel, TextPanel
+from regard.view import payload
 from regard.view.document import Document
 from tests.view.test_document import EVERY
 
@@ -296,6 +297,39 @@ def test_ten_thousand_tokens_open_and_zoom_to_single_weights(browser: Any, tmp_p
         opened.page.wait_for_timeout(500)
         opened.assert_says("token 7777 → token 2 ")
         assert opened.evaluate("document.querySelector('.regard-stage').scrollTop") > 100_000
+
+
+@pytest.mark.parametrize(
+    ("most", "legend", "said"),
+    [
+        (
+            105_000,
+            "31 shades; none below 0.003604; exact (float32): the largest 8 of each row",
+            "1 → 1 below 0.0036035",
+        ),
+        (
+            76_000,
+            "a cell is the largest of 2 × 2 values; exact (float32): the largest 8 of each row",
+            "1 → 1 at most ≈ ",
+        ),
+    ],
+)
+def test_a_page_says_how_exact_it_is(
+    browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, legend: str, said: str
+) -> None:
+    monkeypatch.setattr(payload, "budget", lambda _: most)
+    weights = torch.softmax(2 * torch.randn(600, 600, generator=torch.Generator().manual_seed(0)), -1)
+    regard.view.heatmap(weights).save(tmp_path / "a.html")
+    strongest = int(weights[0].argmax())
+    with Opened(browser, tmp_path / "a.html", f"#v1.column={strongest + 1}") as opened:
+        assert legend in opened.page.locator(".regard-legend").inner_text()
+        opened.page.locator("canvas").focus()
+        opened.page.keyboard.press("ArrowRight")
+        opened.assert_says(f"1 → {strongest + 1} {float(weights[0, strongest]):.6g} row 1")
+        opened.page.keyboard.press("Escape")
+        for _ in range(-(-strongest // 10)):
+            opened.page.keyboard.press("Control+ArrowLeft")
+        opened.assert_says(said)
 
 
 def test_what_is_zero_stays_white_at_any_zoom(browser: Any, tmp_path: Path) -> None:

@@ -57,14 +57,17 @@ def test_an_alignment_is_one_panel() -> None:
 
 def test_each_panel_has_its_names_its_numbers_and_its_scale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[Any] = []
+    titles: list[str] = []
 
     def keep(figure: figures.Figure, *_: object, **__: object) -> None:
-        drawn.extend(axis for axis in figure.axes if axis.get_title(loc="left"))
+        titles.extend(part.get_suptitle() for part in figure.subfigs)
+        drawn.extend(part.axes[0] for part in figure.subfigs)
 
     monkeypatch.setattr(figures.Figure, "savefig", keep)
     weights, tape = torch.tensor([[0.0, 0.5], [0.25, 0.0]]), torch.tensor([[-2.0, 1.0, 0.0]])
     draw([Panel("weights", weights, "row", "step", ("a", "$b$"), ("", "x")), Panel("tape", tape)], tmp_path / "a.png")
     first, second = drawn
+    assert titles == ["weights", "tape"]
     assert [label.get_text() for label in first.get_yticklabels()] == ["a", r"\$b\$"]
     assert (first.get_ylabel(), first.get_xlabel()) == ("row", "step")
     assert first.images[0].get_array().tolist() == weights.tolist()

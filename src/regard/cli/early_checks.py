@@ -1,4 +1,4 @@
-"""Checks of arguments that need no PyTorch, made before it is imported."""
+"""Checks of arguments that need no PyTorch, made before it is imported, and messages in terms of options."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from regard.cli.screen import fail
+from regard.data.example import COLUMNS
 
 
 def check_runs(
@@ -55,3 +56,22 @@ def check_output(path: Path | None) -> None:
         fail(f"{path} is a folder; name a file in it")
     if not path.parent.is_dir():
         fail(f"{path}: cannot be written: there is no folder {path.parent}")
+
+
+_OPTIONS = {
+    f"set {COLUMNS}": "name columns that are there with --source and, to evaluate, --target",
+    "set bad_lines to skip": "leave it out with --bad-lines skip",
+    "data.encoding=": "--encoding ",
+    ", or set data.max_line": "",
+}
+
+
+def explain_file_error(said: str) -> str:
+    """Return a message about a file of the command line with what its user can do there.
+
+    >>> explain_file_error("a.csv:3: the line is blank; mend the line or set bad_lines to skip")
+    'a.csv:3: the line is blank; mend the line or leave it out with --bad-lines skip'
+    """
+    for key, option in _OPTIONS.items():
+        said = said.replace(key, option)
+    return said

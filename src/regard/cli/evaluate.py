@@ -51,6 +51,9 @@ def command(
     decode: Annotated[
         list[str] | None, typer.Option(help="Search settings that differ from the recipe's: --decode beam_size=10")
     ] = None,
+    evaluate: Annotated[
+        list[str] | None, typer.Option(help="Measurements that differ from the recipe's: --evaluate dynamic={}")
+    ] = None,
     ensemble: Annotated[
         list[Path] | None, typer.Option(help="Another run, averaged with this one; repeatable.")
     ] = None,
@@ -69,10 +72,11 @@ def command(
     for file in files or []:
         check_input(file)
     others = (*(ensemble or []), *([] if against is None else [against]))
-    check_runs(run, others, overrides=[f"decode.{one}" for one in decode or []])
+    settings = [f"decode.{one}" for one in decode or []] + [f"evaluate.{one}" for one in evaluate or []]
+    check_runs(run, others, overrides=settings)
     check_output(predictions)
 
-    from regard.cli.advice import explain_file_error
+    from regard.cli.early_checks import explain_file_error
     from regard.evaluate.metric_result import format_number, strict
     from regard.predictor import load
     from regard.runs.files import DiskError
@@ -87,7 +91,7 @@ def command(
     try:
         split = "test" if files else split
         overrides = file_overrides(Run(run).recipe(), files or [], layout)
-        overrides += [f"data.{one}" for one in data or []] + [f"decode.{one}" for one in decode or []]
+        overrides += [f"data.{one}" for one in data or []] + settings
         remembered = [
             one for one in overrides if one.startswith(("decode.memory=", "decode.passages="))
         ]  # data, not a search: for both

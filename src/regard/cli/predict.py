@@ -80,7 +80,7 @@ def command(
     check_input(only)
     check_output(output)
 
-    from regard.cli.advice import explain_file_error
+    from regard.cli.early_checks import explain_file_error
     from regard.cpu_settings import tune_cpu
     from regard.data.problems import SkippedLines
     from regard.predictor import load
@@ -142,7 +142,7 @@ def _inputs(predictor: Predictor, given: list[str] | None, file: Path | None, la
 
 def _pass_over(one: Input, skipped: SkippedLines, bad_lines: str) -> None:
     """Count an input without an answer, or end the command after writing the answers before it."""
-    from regard.cli.advice import explain_file_error
+    from regard.cli.early_checks import explain_file_error
 
     said = str(one.problem) if one.where is None else f"{one.where}: {one.problem}"
     if bad_lines == "refuse":

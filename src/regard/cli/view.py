@@ -57,7 +57,11 @@ def command(
 
     try:
         loaded = load(run, overrides=overrides)
-        view = loaded.parameters() if text is None else loaded.view(text, head=head, states=states)
+        view = (
+            loaded.parameters()
+            if text is None
+            else loaded.view(text, head=head, states=states, neurons=chosen == "neurons")
+        )
         view = view.styled(chosen)
         view = view.words() if words else view
         if output is None:

@@ -10,7 +10,8 @@ import yaml
 from regard.recipes.errors import RecipeError
 from regard.recipes.yaml_document import RecipeDocument
 
-SEED = "train.seed"
+REPEATED = frozenset({"train.seed", "data.fold", "data.split.fold"})
+"""Axes whose values are repetitions of one experiment: a row has the mean over seeds, and over folds."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
-from regard.compare.axis import SEED, Axis, axes
+from regard.compare.axis import REPEATED, Axis, axes
 from regard.compare.trial import Trial
 from regard.recipes.errors import RecipeError
 from regard.recipes.load import load
@@ -38,9 +38,9 @@ class Comparison:
 
     @property
     def heads(self) -> dict[str, str]:
-        """Short names of the keys of all axes but the seed."""
+        """Short names of the keys of all axes but seeds and folds."""
         keys = [axis.key for axis in self.axes]
-        return {key: short for key, short in zip(keys, short_keys(keys), strict=True) if key != SEED}
+        return {key: short for key, short in zip(keys, short_keys(keys), strict=True) if key not in REPEATED}
 
     def begin(self) -> None:
         """Make the run folders; a folder that holds another run is an error before anything is trained."""

@@ -43,7 +43,7 @@ def comparison_page(comparison: Comparison, rows: Sequence[ResultRow]) -> str:
 
 
 def _name(comparison: Comparison, row: ResultRow) -> str:
-    """Return the values of a row in a line; the name of the comparison where rows differ in the seed alone."""
+    """Return the values of a row in a line; the name of the comparison where runs differ in seed or fold alone."""
     return " · ".join(row.values.values()) or comparison.folder.name
 
 
@@ -52,8 +52,8 @@ def _table(found: Sequence[TableColumn]) -> Markup:
     rows = [[element("b", text(one.text)) if one.best else text(one.text) for one in row] for row in cells]
     numbers = [place for place, column in enumerate(found) if column.number]
     note = (
-        "Measured is the model that a run kept; ± is the standard deviation over seeds (n - 1). The best of each "
-        "measure is bold."
+        "Measured is the model that a run kept; ± is the standard deviation over seeds or folds (n - 1). The best of "
+        "each measure is bold."
     )
     return join_markup(table([column.heading for column in found], rows, numbers=numbers), paragraph(note, kind="soft"))
 
@@ -102,7 +102,7 @@ def _curves(rows: Sequence[ResultRow], names: Sequence[str]) -> Markup:
             Curve(label, tuple(Point(step, at.mean, at.deviation) for step, at in row.curve(measure).items()), place)
             for place, (label, row) in enumerate(zip(names, rows, strict=True))
         ]
-        note = "Bands are ± one standard deviation over seeds." if any(row.trials > 1 for row in rows) else ""
+        note = "Bands are ± one standard deviation over seeds or folds." if any(row.trials > 1 for row in rows) else ""
         charts.append(curves_figure(made, of=f"valid {measure.replace('_', ' ')}", caption=note))
     drawn = [chart for chart in charts if chart is not None]
     return element("div", drawn, class_="figures") if drawn else paragraph("No run was validated.")

@@ -56,7 +56,7 @@ def draw(comparison: Comparison, rows: Sequence[ResultRow], path: Path) -> None:
         _curves(left, [row.curve(name) for row in rows], looks)
         left.set(xlabel="step", ylabel=f"valid {name}", title=comparison.folder.name)
         _dots(right, [row.measure(split, name) for row in rows], looks)
-        right.set(xlabel=f"{split} {name} ({_way(name)})", title=f"by {', '.join(comparison.heads.values()) or 'seed'}")
+        right.set(xlabel=f"{split} {name} ({_way(name)})", title=f"by {', '.join(comparison.heads.values()) or 'run'}")
     with atomic_path(path) as draft:
         figure.savefig(draft, format="png", dpi=150)
     pyplot.close(figure)

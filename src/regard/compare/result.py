@@ -73,10 +73,10 @@ class Result:
 
 @dataclass(frozen=True)
 class ResultRow:
-    """Runs that differ only in the seed.
+    """Runs that differ only in seed or fold.
 
     Attributes:
-        values: what each axis but the seed is set to, by key.
+        values: what each axis but seeds and folds is set to, by key.
         trials: how many runs there are to be.
         results: those that finished.
         problem: why the others did not, in a sentence; "" if all did.
@@ -88,11 +88,11 @@ class ResultRow:
     problem: str
 
     def measure(self, split: str, name: str) -> Spread | None:
-        """Return the spread of a measure over the seeds."""
+        """Return the spread of a measure over seeds and folds."""
         return Spread.of(result.measures[split, name] for result in self.results if (split, name) in result.measures)
 
     def curve(self, name: str) -> dict[int, Spread]:
-        """Return the spread of a measure at each validation, over the seeds that have one."""
+        """Return the spread of a measure at each validation, over the runs that have one."""
         found: dict[int, list[float]] = {}
         for result in self.results:
             for step, values in result.curve:

@@ -77,7 +77,7 @@ def markdown(comparison: Comparison, found: Sequence[TableColumn]) -> str:
     lines += [
         "",
         "Measured is the model that a run kept: the best by `evaluate.select`, or the mean of its last `train.average` "
-        "checkpoints; ± is the standard deviation over seeds (n - 1).",
+        "checkpoints; ± is the standard deviation over seeds or folds (n - 1).",
         "",
     ]
     return "\n".join([*lines, "![validation by step, and the result of each row](comparison.png)", ""])

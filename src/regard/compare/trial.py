@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from regard.compare.axis import SEED
+from regard.compare.axis import REPEATED
 from regard.recipes.sections import Recipe
 from regard.runs.files import write_json
 from regard.runs.folder import RunError
@@ -35,8 +35,8 @@ class Trial:
 
     @property
     def group(self) -> tuple[tuple[str, str], ...]:
-        """Keys and values that it shares with the runs that differ from it only in the seed."""
-        return tuple((key, value) for key, value in self.values.items() if key != SEED)
+        """Keys and values that it shares with the runs that differ from it only in seed or fold."""
+        return tuple((key, value) for key, value in self.values.items() if key not in REPEATED)
 
     @property
     def log(self) -> Path:

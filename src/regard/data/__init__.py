@@ -14,14 +14,13 @@ if TYPE_CHECKING:
     from regard.data.fields.field import Field
     from regard.data.fields.graph import GraphField
     from regard.data.fields.label_sets import LabelSetField, LabelSets
-    from regard.data.fields.labels import LabelField, Labels
+    from regard.data.fields.labels import LabelField, Labels, TagsField
     from regard.data.fields.numbers import NumberField, Numbers
     from regard.data.fields.record import RecordField
     from regard.data.fields.sentences import Sentences
     from regard.data.fields.span import SpanField
     from regard.data.fields.spelling import SpellingField
     from regard.data.fields.story import StoryField
-    from regard.data.fields.tags import TagsField
     from regard.data.fields.tokenizer import Tokenizer
     from regard.data.fields.tokens import TokensField
     from regard.data.fields.vectors import VectorsField
@@ -122,7 +121,7 @@ __getattr__ = lazy(
         "SpanField": "regard.data.fields.span",
         "SpellingField": "regard.data.fields.spelling",
         "StoryField": "regard.data.fields.story",
-        "TagsField": "regard.data.fields.tags",
+        "TagsField": "regard.data.fields.labels",
         "TokensField": "regard.data.fields.tokens",
         "VectorsField": "regard.data.fields.vectors",
         "Hub": "regard.data.formats.hub",

@@ -219,18 +219,23 @@ def disagreement(fields: Mapping[str, Any]) -> str | None:
     >>> disagreement({"text": ["He", "reckons"], "tags": ["PRP"]})
     'there are 2 words and 1 tags; each word needs one'
     """
-    return _tags(fields["text"], fields["tags"]) if {"text", "tags"} <= fields.keys() else None
+    if not {"text", "tags"} <= fields.keys():
+        return None
+    return _beside(fields["text"], fields["tags"], "tag") or (
+        _beside(fields["text"], fields["features"], "feature") if "features" in fields else None
+    )
 
 
-def _tags(words: str | list[str], tags: str | list[str]) -> str | None:
+def _beside(words: str | list[str], tags: str | list[str], name: str) -> str | None:
+    """Return a sentence on what stands beside the words and does not fit them."""
     if isinstance(words, str) or isinstance(tags, str):
-        return "words and tags must be two lists, a tag for each word"
-    for kind, values in (("word", words), ("tag", tags)):
+        return f"words and {name}s must be two lists, a {name} for each word"
+    for kind, values in (("word", words), (name, tags)):
         for value in values:
             if not _word(value):
                 return f"the {kind} {value!r} is empty or has white space in it"
     if len(words) != len(tags):
-        return f"there are {len(words)} words and {len(tags)} tags; each word needs one"
+        return f"there are {len(words)} words and {len(tags)} {name}s; each word needs one"
     return None
 
 

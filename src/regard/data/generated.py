@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import count
 from pathlib import Path
-from typing import get_args
+from typing import TypeVar, get_args
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from regard.data.example import Example
 from regard.data.hash_split import Part, hash_fraction
 from regard.data.problems import DataError, SkippedLines
 
+T = TypeVar("T")
 SYLLABLES = tuple(f"{consonant}{vowel}" for consonant in "bdfgklmnprstvz" for vowel in "aeiou")
 """Of invented words."""
 ENDLESS = 2**62
@@ -74,6 +76,15 @@ class Generated(abc.ABC):
     def where(self, index: int) -> str:
         """Return the place of an example, for messages."""
         return f"{self.kind}.{self.split}:{index}"
+
+    def first_here(self, draw: Callable[[int], T], text: Callable[[T], str]) -> T:
+        """Return the first draw that is in this split.
+
+        Args:
+            draw: makes one of the number of the attempt, from 0.
+            text: that its split is decided by.
+        """
+        return next(one for one in map(draw, count()) if self.is_here(text(one)))
 
     def is_here(self, text: str) -> bool:
         """Return whether a text is in this split: 80% of all are in "train", 10% each in the others, by their hash."""

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.explain.foreign_models import watch_attention
+from regard.explain.vectors import Vectors, watched_vectors
 from regard.nn.attention_module import CapturableModule
 from regard.ops.weights import Index, Weights
 
@@ -25,6 +26,7 @@ class Captured(Mapping[str, list[Weights]]):
 
     def __init__(self, names: Sequence[str]) -> None:
         self._calls: dict[str, list[Weights]] = {name: [] for name in names}
+        self._vectors: dict[str, list[Vectors]] = {}
 
     def __getitem__(self, name: str) -> list[Weights]:
         if name not in self._calls:
@@ -40,6 +42,15 @@ class Captured(Mapping[str, list[Weights]]):
     def add(self, name: str, calls: Sequence[Weights]) -> None:
         """Add the calls of a module whose name was not known before it ran."""
         self._calls.setdefault(name, []).extend(calls)
+
+    def add_vectors(self, name: str, query: Tensor, key: Tensor) -> None:
+        """Add queries [B, H, T, D] and keys [B, H, S, D] of a call."""
+        self._vectors.setdefault(name, []).append((query, key))
+
+    def vectors(self, name: str) -> Vectors | None:
+        """Queries [B, H, T, D] and keys [B, H, S, D] of a module; None if they were not captured, or of many calls."""
+        found = self._vectors.get(name, ())
+        return found[0] if len(found) == 1 else None
 
     def weights(self, name: str) -> Tensor:
         """The weights of all calls as one tensor [B, (H,) T, S]; a memory that grew counts with its last size.
@@ -70,6 +81,7 @@ def capture(
     heads: Index = None,
     rows: Index = None,
     grad: bool = False,
+    vectors: bool = False,
 ) -> Iterator[Captured]:
     """Gather attention weights from inside any model, without changing what it computes or which path it takes.
 
@@ -85,12 +97,13 @@ def capture(
         heads: only these heads: a slice, indices or one index; None for all.
         rows: only these queries of each call, likewise.
         grad: keep the weights differentiable.
+        vectors: gather queries and keys of scores that are inner products too, of all heads and rows.
 
     Yields:
         Seen: filled as the model runs, and usable afterwards.
 
     Raises:
-        ValueError: no module fits; the sentence lists what there is.
+        ValueError: no module fits; the sentence lists what there is. Or `vectors` of chosen heads or rows.
 
     >>> from regard.nn import Attention, MultiHead, ScaledDot
     >>> model = nn.Sequential(nn.Linear(6, 6), MultiHead(ScaledDot(6, 6, 3, num_heads=2), value_dim=6, head_dim=3))
@@ -99,8 +112,10 @@ def capture(
     >>> seen.weights("1").shape
     torch.Size([1, 1, 2, 5])
     """
+    if vectors and (heads is not None or rows is not None):
+        raise ValueError("vectors are of all heads and rows; leave heads and rows out, or vectors")
     if not any(isinstance(module, CapturableModule) for module in model.modules()):
-        with _foreign(model, names, layers, heads=heads, rows=rows, grad=grad) as found:
+        with _foreign(model, names, layers, heads=heads, rows=rows, grad=grad, vectors=vectors) as found:
             yield found
         return
     chosen = _choose(model, names, layers)
@@ -110,7 +125,8 @@ def capture(
         for name, module in chosen.items()
     ]
     try:
-        yield seen
+        with watched_vectors(chosen, seen.add_vectors) if vectors else nullcontext():
+            yield seen
     finally:
         for handle in handles:
             handle.remove()
@@ -125,6 +141,7 @@ def _foreign(
     heads: Index,
     rows: Index,
     grad: bool,
+    vectors: bool,
 ) -> Iterator[Captured]:
     """Gather the weights of a model that is not made of `regard.nn`."""
     every = Captured(())
@@ -134,7 +151,7 @@ def _foreign(
         _keep(Weights.of(weights), name=name, seen=every, heads=heads, rows=rows, grad=grad)
 
     seen = Captured(())
-    with watch_attention(model, keep, grad=grad):
+    with watch_attention(model, keep, seen.add_vectors if vectors else None, grad=grad):
         yield seen
     if not every:
         raise ValueError(

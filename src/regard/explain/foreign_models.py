@@ -19,20 +19,25 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
+from regard.explain.vectors import Keep
+
 Found = Callable[[str, Tensor], None]
 """(name of the module, weights [B, H, T, S])."""
 
 
 @contextmanager
-def watch_attention(model: nn.Module, found: Found, *, grad: bool = False) -> Iterator[None]:
+def watch_attention(
+    model: nn.Module, found: Found, vectors: Keep | None = None, *, grad: bool = False
+) -> Iterator[None]:
     """Call `found` with the weights of each attention of a model while it runs.
 
     Args:
         model: any module.
         found: takes the name of the innermost module around the computation, and its weights.
+        vectors: takes the name, queries and keys of calls of `scaled_dot_product_attention`; None to leave them.
         grad: whether the weights are differentiable.
     """
-    calls = _Calls(found)
+    calls = _Calls(found, vectors)
     with ExitStack() as stack:
         for name, module in model.named_modules():
             stack.callback(module.register_forward_pre_hook(partial(calls.enter, name)).remove)
@@ -44,8 +49,9 @@ def watch_attention(model: nn.Module, found: Found, *, grad: bool = False) -> It
 class _Calls:
     """The modules that are running, the innermost last, and whether their weights have been found."""
 
-    def __init__(self, found: Found) -> None:
+    def __init__(self, found: Found, vectors: Keep | None) -> None:
         self._found = found
+        self._vectors = vectors
         self._running: list[tuple[str, list[Tensor]]] = []
 
     def enter(self, name: str, *_: object) -> None:
@@ -58,6 +64,11 @@ class _Calls:
             self._found(self._running[-1][0], weights)
             for _, known in self._running:
                 known.append(weights)
+
+    def vectors(self, query: Tensor, key: Tensor) -> None:
+        """Take queries and keys of the innermost module."""
+        if self._running and self._vectors is not None:
+            self._vectors(self._running[-1][0], query, key)
 
     def leave(self, module: nn.Module, _: object, result: Any) -> None:
         """Note that a module ends; weights that it returns, if none were found inside, are what it attends to."""
@@ -83,6 +94,8 @@ class _AttentionWatcher(TorchFunctionMode):
         if func in _WEIGHTS:
             with nullcontext() if self._grad else torch.no_grad():
                 self._calls.found(_WEIGHTS[func](*args, **kwargs))
+            if func is F.scaled_dot_product_attention:
+                self._calls.vectors(*_vectors(*args, **kwargs))
         return result
 
 
@@ -120,10 +133,7 @@ def scaled_dot_product_weights(
     tensor([[[[1.0000, 0.0000],
               [0.5000, 0.5000]]]])
     """
-    if query.dim() == 3:
-        query, key = query.unsqueeze(1), key.unsqueeze(1)  # [B, 1, T, D]
-    if enable_gqa:
-        key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
+    query, key = _vectors(query, key, enable_gqa=enable_gqa)
     logits = query.float() @ key.float().transpose(-1, -2) * (query.shape[-1] ** -0.5 if scale is None else scale)
     if is_causal:  # aligned to the beginning, as the function has it
         seen = torch.ones(logits.shape[-2:], dtype=torch.bool, device=logits.device).tril()
@@ -131,6 +141,15 @@ def scaled_dot_product_weights(
     if attn_mask is not None:
         logits = logits.masked_fill(~attn_mask, -torch.inf) if attn_mask.dtype == torch.bool else logits + attn_mask
     return logits.softmax(-1).nan_to_num(0.0)
+
+
+def _vectors(query: Tensor, key: Tensor, *_: object, enable_gqa: bool = False, **__: object) -> tuple[Tensor, Tensor]:
+    """Return queries [B, H, T, D] and keys [B, H, S, D] of a call of `scaled_dot_product_attention`."""
+    if query.dim() == 3:
+        query, key = query.unsqueeze(1), key.unsqueeze(1)  # [B, 1, T, D]
+    if enable_gqa:
+        key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
+    return query, key
 
 
 _WEIGHTS: dict[Any, Callable[..., Tensor]] = {

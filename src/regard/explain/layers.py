@@ -27,17 +27,28 @@ def panels_by_kind(
         batch: which sequence of the batch.
     """
     found: dict[tuple[str, tuple[int, ...]], dict[str, Tensor]] = {}
+    vectors: dict[str, tuple[Tensor, Tensor]] = {}
     for name in seen:
         if not seen[name]:
             continue
         weights = seen.weights(name)[batch].detach().float().cpu()
         weights = weights if weights.dim() == 3 else weights.unsqueeze(0)  # [H, T, S]
         found.setdefault((_NUMBER.sub("*", name), tuple(weights.shape)), {})[name] = weights
-    return [_panel(pattern, layers, rows, columns) for (pattern, _), layers in found.items()]
+        if (both := seen.vectors(name)) is not None:
+            vectors[name] = both[0][batch].float().cpu(), both[1][batch].float().cpu()
+    return [_panel(pattern, layers, vectors, rows, columns) for (pattern, _), layers in found.items()]
 
 
-def _panel(pattern: str, layers: dict[str, Tensor], rows: Sequence[str], columns: Sequence[str] | None) -> HeadsPanel:
+def _panel(
+    pattern: str,
+    layers: dict[str, Tensor],
+    vectors: dict[str, tuple[Tensor, Tensor]],
+    rows: Sequence[str],
+    columns: Sequence[str] | None,
+) -> HeadsPanel:
     weights = torch.stack(list(layers.values()))
+    pairs = [vectors[name] for name in layers if name in vectors]
+    queries, keys = map(torch.stack, zip(*pairs, strict=True)) if len(pairs) == len(layers) else (None, None)
     kind = kind_of(pattern, weights)
     down, along = _names(pattern, kind, weights, rows, columns)
     told = {"self": "self-attention", "causal": "causal self-attention", "cross": "cross-attention"}[kind]
@@ -51,6 +62,8 @@ def _panel(pattern: str, layers: dict[str, Tensor], rows: Sequence[str], columns
         weights=weights,
         layers=tuple(_layer(name, number) for number, name in enumerate(layers, start=1)),
         kind=kind,
+        queries=queries,
+        keys=keys,
     )
 
 

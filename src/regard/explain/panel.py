@@ -5,7 +5,7 @@ Tasks make panels, `regard.view` draws them; neither knows the other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import torch
@@ -56,6 +56,10 @@ class HeadsPanel(Panel):
     kind: Literal["self", "causal", "cross"] = "cross"
     queries: Tensor | None = None
     keys: Tensor | None = None
+
+    def without_vectors(self) -> HeadsPanel:
+        """Return the same without queries and keys, which of a short text are larger than the weights."""
+        return replace(self, queries=None, keys=None)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from regard.models.attention_config import AttentionConfig
 from regard.models.bahdanau import Bahdanau
 from regard.models.bert import Bert, BertEncoder
-from regard.models.bidirectional import Bidirectional
 from regard.models.build import build, system_model
 from regard.models.char_rnn import CharRNN, CharState
 from regard.models.conv_encoder import ConvEncoder
@@ -30,7 +29,6 @@ __all__ = [
     "Bahdanau",
     "Bert",
     "BertEncoder",
-    "Bidirectional",
     "CharRNN",
     "CharState",
     "ConvEncoder",

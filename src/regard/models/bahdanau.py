@@ -5,8 +5,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from regard.arguments import EmbeddingScale, Share, Size, checked
-from regard.constraints import directions_attended, no_letters, readout_ties, two_directions_are_own
+from regard.arguments import EmbeddingScale, Factor, Share, Size, checked
+from regard.constraints import (
+    directions_attended,
+    fertility_weighed,
+    no_letters,
+    readout_ties,
+    two_directions_are_own,
+)
 from regard.cuda_capture import is_recording
 from regard.masks import Mask
 from regard.models.attention_config import AttentionConfig, AttentionFactory, AttentionLike, build_attention
@@ -17,7 +23,7 @@ from regard.models.embeddings import WordEmbeddings, is_word, output_layer, word
 from regard.models.encoded import AnyEncoder, Encoded, width_of
 from regard.models.generator import AttendingDecoder, DecoderOutput, NextInput
 from regard.models.model_output import ModelOutput
-from regard.models.recurrent_encoder import RecurrentEncoder
+from regard.models.recurrent_encoder import given_or_recurrent
 from regard.nn.cells import CellKind, Cells
 from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent
@@ -50,6 +56,7 @@ class Bahdanau(AttendingDecoder[DecoderState]):
             otherwise. Small ones make rare words little noise.
         fertility: width of the hidden layer of Cohn's global fertility; None for none. Its negative log-likelihood of
             each sentence, [B], is the extra `"fertility"`.
+        fertility_weight: weight of this loss; 1 in the paper. Smaller ones leave more to the translation.
 
     Bahdanau, Cho & Bengio 2015, section 3 and appendix A.2. The output layer reads s_i, as equation 4 of the paper
     has it. A torch GRU has a second bias for each gate, which the paper has not. The first state is made of the
@@ -61,7 +68,7 @@ class Bahdanau(AttendingDecoder[DecoderState]):
     (torch.Size([2, 6, 13]), torch.Size([2, 6, 7]))
     """
 
-    @checked(directions_attended, no_letters, readout_ties, two_directions_are_own)
+    @checked(directions_attended, fertility_weighed, no_letters, readout_ties, two_directions_are_own)
     def __init__(
         self,
         encoder: AnyEncoder | int,
@@ -77,20 +84,14 @@ class Bahdanau(AttendingDecoder[DecoderState]):
         tied: bool = False,
         scale: EmbeddingScale = 0.1,
         fertility: Size | None = None,
+        fertility_weight: Factor = 1.0,
     ) -> None:
         super().__init__()
         own = isinstance(encoder, int)
-        if isinstance(encoder, int):
-            encoder = RecurrentEncoder(
-                encoder,
-                embedding_dim=embedding_dim,
-                hidden_dim=2 * hidden_dim if bidirectional else hidden_dim,
-                cells=cells,
-                bidirectional=bidirectional,
-                dropout=dropout,
-                scale=scale,
-            )
-        self.encoder = encoder
+        width = 2 * hidden_dim if bidirectional else hidden_dim
+        self.encoder = encoder = given_or_recurrent(
+            encoder, embedding_dim, width, cells, dropout, scale, bidirectional=bidirectional
+        )
         source_dim = width_of(self, encoder)
         self.words = WordEmbeddings(target_size, embedding_dim, dropout=dropout, scale=scale)
         self.attention, context = build_attention(
@@ -103,7 +104,9 @@ class Bahdanau(AttendingDecoder[DecoderState]):
         self.readout = nn.Linear(hidden_dim + embedding_dim + context, 2 * readout)
         self.dropout = Dropout(dropout)
         self.output_map = output_layer(readout, self.words, tied=tied)
-        self.fertility = None if fertility is None else GlobalFertility(source_dim, fertility)
+        self.fertility = None
+        if fertility is not None:
+            self.fertility = GlobalFertility(source_dim, fertility, weight=fertility_weight)
 
     @property
     def feature_dim(self) -> int:
@@ -128,10 +131,6 @@ class Bahdanau(AttendingDecoder[DecoderState]):
         if feed is None and tokens.shape[1] and is_recording() and loop_fits(self):
             return unroll_in_loop(self, tokens, state)
         return super().unroll(tokens, state, feed)
-
-    def embed(self, tokens: Tensor, state: DecoderState) -> Tensor:
-        words: Tensor = self.words(tokens)
-        return words
 
     def advance(self, words: Tensor, state: DecoderState) -> DecoderOutput[DecoderState]:
         attended = state.shared.read(self.attention, state.layers.top.unsqueeze(1), state.read)

@@ -13,7 +13,6 @@ from torch import nn
 from regard.arguments import Choice, InRecipe, NotInRecipe, alternatives, marker
 from regard.models.attention_config import AttentionConfig, mapping, unknown_name
 from regard.models.bert import Bert
-from regard.models.bidirectional import Bidirectional
 from regard.models.copying import Copying
 from regard.models.generator import AttendingDecoder, EncoderDecoder
 from regard.parts import Classes, all_models, imported
@@ -74,7 +73,8 @@ def construct(
     """Return a model of a class, with arguments as plain values.
 
     Its constructor takes the sizes first: an `encoder`, which is made of the size of the source, or that size itself;
-    then the size of the target, if it has one.
+    then the size of the target, if it has one. A class with a method `of_sizes` makes itself of both sizes and the
+    arguments.
 
     Args:
         kind: its name in recipes, for messages.
@@ -82,8 +82,9 @@ def construct(
         source_size, target_size: as of `build`.
         arguments: all others.
     """
-    if made is Bidirectional:
-        return _both(source_size, _needed(kind, target_size), arguments)
+    if (of_sizes := getattr(made, "of_sizes", None)) is not None:
+        composed: nn.Module = of_sizes(source_size, _needed(kind, target_size), arguments)
+        return composed
     if issubclass(made, AttendingDecoder):
         rest, options = dict(arguments), {name: arguments[name] for name in COPYING if arguments.get(name)}
         model = _constructed(kind, made, source_size, target_size, {k: rest[k] for k in rest if k not in COPYING})
@@ -185,23 +186,6 @@ def _encoder(size: int, options: Mapping[str, Any]) -> nn.Module:
     if kind not in ENCODERS:
         raise ValueError(unknown_name("encoder", kind, ENCODERS))
     return _made(f"encoder {kind!r}", ENCODERS[kind], (size,), arguments)
-
-
-def _both(source_size: int, target_size: int, arguments: Mapping[str, Any]) -> nn.Module:
-    rest = dict(arguments)
-    options = mapping("model", rest.pop("model", {}))
-    kind = str(options.pop("kind", "bahdanau"))
-    if kind not in ENCODER_DECODERS:
-        raise ValueError(unknown_name("encoder-decoder", kind, ENCODER_DECODERS))
-    for name in rest:
-        if name != "gamma":
-            raise ValueError(unknown_name("argument of the model 'bidirectional' called", name, ("gamma", "model")))
-    wrong = next((name for name in COPYING if options.get(name)), None)
-    if wrong is not None:
-        raise ValueError(f"{wrong} is not for 'bidirectional', whose sources are targets too; leave it out")
-    there = construct(kind, ENCODER_DECODERS[kind], source_size, target_size, options)
-    back = construct(kind, ENCODER_DECODERS[kind], target_size, source_size, options)
-    return _made("model 'bidirectional'", Bidirectional, (there, back), rest)
 
 
 def _parameters(made: type[Any]) -> dict[str, inspect.Parameter]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import torch
@@ -127,14 +127,10 @@ class CharRNN(Generator[CharState]):
 
     def carry(self, state: CharState) -> CharState:
         """State for the next window of a text: without history, and with the memory only if it is bounded."""
-        layers = replace(state.layers.detach(), noise=())
+        layers = state.layers.carried()
         if state.memory is None or self.window is not None:
             return CharState(layers, state.detach().memory)
         return CharState(layers, self.start(None, batch=len(layers.hidden)).memory)
-
-    def embed(self, tokens: Tensor, state: CharState) -> Tensor:
-        words: Tensor = self.words(tokens)
-        return words
 
     def advance(self, words: Tensor, state: CharState) -> DecoderOutput[CharState]:
         outputs, layers = run_layers(self.layers, words, state.layers)

@@ -31,7 +31,7 @@ def loop_fits(model: Bahdanau) -> bool:
         and reader.impl is None
         and type(reader.score) is Additive
         and type(reader.align) is Softmax
-        and not (len(reader.score.terms) or reader.dropout or cells.recurrent_dropout)
+        and not (len(reader.score.terms) or reader.dropout or cells.recurrent_dropout or cells.weight_dropout)
         and (cells.kind, cells.num_layers) == ("gru", 1)
     )
 

@@ -122,6 +122,38 @@ class LockedDropout(nn.Module):
         return f"p={self.p}"
 
 
+class EmbeddingDropout(nn.Module):
+    """Dropout of whole words: one that is dropped is zero at all its places in a batch, others are scaled up.
+
+    This is dropout of rows of the embedding matrix (Gal & Ghahramani 2016, section 4.2; Merity, Keskar & Socher 2018,
+    section 4.3).
+
+    Args:
+        size: V, how many words.
+        p: the probability of dropping a word.
+
+    Shapes: vectors [B, T, C] of ids [B, T] -> [B, T, C].
+
+    >>> _ = torch.manual_seed(0)
+    >>> EmbeddingDropout(7, 0.5)(torch.ones(1, 4, 1), torch.tensor([[5, 6, 5, 6]])).flatten()
+    tensor([0., 2., 0., 2.])
+    """
+
+    def __init__(self, size: int, p: float) -> None:
+        super().__init__()
+        self.size = size
+        self.p = p
+
+    def forward(self, vectors: Tensor, ids: Tensor) -> Tensor:
+        if not self.training or self.p == 0.0:
+            return vectors
+        kept = F.dropout(vectors.new_ones(self.size, 1), self.p)
+        return vectors * F.embedding(ids, kept)  # [B, T, C] * [B, T, 1]
+
+    def extra_repr(self) -> str:
+        return f"p={self.p}"
+
+
 def output_layer(dim: int, words: WordEmbeddings, *, tied: bool) -> nn.Linear:
     """Features [..., dim] -> logits [..., V]; `tied` to the embeddings (Press & Wolf 2017; Inan et al. 2017)."""
     size, width = words.table.weight.shape

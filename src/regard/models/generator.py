@@ -40,6 +40,8 @@ class Generator(nn.Module, abc.ABC, Generic[S]):
 
     at_once: bool = False
     """True if `advance` takes many vectors; if not, it is called with one after the other."""
+    words: Any
+    """Embeddings of the tokens that are generated."""
 
     @abc.abstractmethod
     def start(self, source: Tensor | None, lengths: Tensor | None = None, *, batch: int | None = None) -> S:
@@ -51,9 +53,10 @@ class Generator(nn.Module, abc.ABC, Generic[S]):
             batch: B, for a language model.
         """
 
-    @abc.abstractmethod
     def embed(self, tokens: Tensor, state: S) -> Tensor:
-        """Tokens [B, T], the first of which follows `state` -> vectors [B, T, E]."""
+        """Tokens [B, T], the first of which follows `state` -> vectors [B, T, E], by default their embeddings."""
+        words: Tensor = self.words(tokens)
+        return words
 
     @abc.abstractmethod
     def advance(self, words: Tensor, state: S) -> DecoderOutput[S]:
@@ -75,10 +78,7 @@ class Generator(nn.Module, abc.ABC, Generic[S]):
         The first token is never changed; every later one is what `feed` makes of it, given what the model has just
         said.
         """
-        if tokens.dim() != 2 or tokens.shape[1] == 0:
-            raise ValueError(
-                f"{type(self).__name__}: tokens must be [B, T] with at least one step; got {list(tokens.shape)}"
-            )
+        check_tokens(self, tokens)
         inputs = self.embed(tokens, state) if feed is None else tokens
         steps: list[DecoderOutput[S]] = []
         said: list[Tensor] = []
@@ -157,6 +157,18 @@ class AttendingDecoder(EncoderDecoder[S]):
 def _in_time(steps: Sequence[DecoderOutput[S]]) -> list[Tensor]:
     """The features of all steps one after the other, part by part."""
     return [torch.cat(parts, dim=1) for parts in zip(*(step.features for step in steps), strict=True)]
+
+
+def check_tokens(model: nn.Module, tokens: Tensor) -> None:
+    """Check that there is a token to unroll.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if tokens.dim() != 2 or tokens.shape[1] == 0:
+        raise ValueError(
+            f"{type(model).__name__}: tokens must be [B, T] with at least one step; got {list(tokens.shape)}"
+        )
 
 
 def needs_batch(model: nn.Module, source: Tensor | None, batch: int | None) -> int:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import ClassVar
 
 from torch import Tensor, nn
 
 from regard.arguments import EmbeddingScale, Share, Size, checked
 from regard.constraints import states_tie
-from regard.models.embeddings import LockedDropout, WordEmbeddings, output_layer
-from regard.models.generator import DecoderOutput, Generator, needs_batch
+from regard.models.embeddings import EmbeddingDropout, LockedDropout, WordEmbeddings, output_layer
+from regard.models.generator import DecoderOutput, Generator, check_tokens, needs_batch
 from regard.models.model_output import ModelOutput
 from regard.models.seq2seq import run_layers
 from regard.nn.cells import CellKind, Cells
@@ -21,7 +20,8 @@ from regard.nn.rnn import Recurrent, RecurrentState
 class LanguageModel(Generator[RecurrentState]):
     r"""The next word from all words before: h_t = RNN(E w_t, h_{t-1}), p(w_{t+1}) = softmax(W h_t + b).
 
-    The state is a value: hand `model.carry(predicted.state)` to the next window of a text to go on there.
+    The state is a value: hand `model.carry(predicted.state)` to the next window of a text to go on there. Its `extras`
+    are the outputs of the top layer [B, T, D], `"outputs"` before and `"dropped"` after dropout.
 
     Args:
         size: V, how many words.
@@ -30,6 +30,8 @@ class LanguageModel(Generator[RecurrentState]):
         cells: recurrent cells of the layers, by kind or with all their arguments. With `variational`, `dropout` drops
             the same channels at all steps too.
         dropout: dropout of the embeddings and of the outputs of the top layer.
+        embedding_dropout: dropout of whole rows of the embedding matrix: a dropped word is zero at all its places in a
+            batch (Gal & Ghahramani 2016; Merity et al. 2018).
         tied: use the embedding as the output matrix W; needs `embedding_dim` = `hidden_dim`.
         scale: largest entry of an embedding at initialisation; null in a recipe for 1 with characters, and 0.1
             otherwise.
@@ -55,11 +57,13 @@ class LanguageModel(Generator[RecurrentState]):
         hidden_dim: Size = 200,
         cells: Cells | CellKind = "lstm",
         dropout: Share = 0.0,
+        embedding_dropout: Share = 0.0,
         tied: bool = False,
         scale: EmbeddingScale = 0.1,
     ) -> None:
         super().__init__()
         self.words = WordEmbeddings(size, embedding_dim, scale=scale)
+        self.embedding_dropout = EmbeddingDropout(size, embedding_dropout)
         self.layers = Recurrent(embedding_dim, hidden_dim, cells)
         locked = self.layers.cells.variational
         self.dropout: nn.Module = LockedDropout(dropout) if locked else Dropout(dropout)
@@ -67,7 +71,12 @@ class LanguageModel(Generator[RecurrentState]):
 
     def forward(self, text: Tensor, state: RecurrentState | None = None) -> ModelOutput:
         """Words [B, T], and where an earlier text ended -> logits [B, T, V] of what follows each word."""
-        return self.unroll(text, self.start(None, batch=len(text)) if state is None else state)
+        check_tokens(self, text)
+        state = self.start(None, batch=len(text)) if state is None else state
+        advanced = self.advance(self.embed(text, state), state)
+        (outputs,) = advanced.features
+        dropped: Tensor = self.dropout(outputs)
+        return ModelOutput(self.output_map(dropped), advanced.state, extras={"outputs": outputs, "dropped": dropped})
 
     def start(
         self, source: Tensor | None = None, lengths: Tensor | None = None, *, batch: int | None = None
@@ -76,10 +85,10 @@ class LanguageModel(Generator[RecurrentState]):
 
     def carry(self, state: RecurrentState) -> RecurrentState:
         """State for the next window of a text: without history and without the dropout drawn."""
-        return replace(state.detach(), noise=())
+        return state.carried()
 
     def embed(self, tokens: Tensor, state: RecurrentState) -> Tensor:
-        words: Tensor = self.dropout(self.words(tokens))
+        words: Tensor = self.dropout(self.embedding_dropout(self.words(tokens), tokens))
         return words
 
     def advance(self, words: Tensor, state: RecurrentState) -> DecoderOutput[RecurrentState]:

@@ -94,10 +94,6 @@ class LSTMNSeq2Seq(EncoderDecoder[FusionState]):
             hidden, cells = encoded.state.top.hidden, encoded.state.top.cells
         return self.decoder.start_on(hidden, cells, encoded.mask)
 
-    def embed(self, tokens: Tensor, state: FusionState) -> Tensor:
-        words: Tensor = self.words(tokens)
-        return words
-
     def advance(self, words: Tensor, state: FusionState) -> DecoderOutput[FusionState]:
         if isinstance(self.decoder, ShallowFusion):
             words = torch.cat((words, state.summary.unsqueeze(1)), dim=-1)

@@ -13,7 +13,7 @@ from regard.models.decoder_state import DecoderState
 from regard.models.embeddings import WordEmbeddings, output_layer
 from regard.models.encoded import AnyEncoder, width_of
 from regard.models.generator import AttendingDecoder, DecoderOutput
-from regard.models.recurrent_encoder import RecurrentEncoder
+from regard.models.recurrent_encoder import given_or_recurrent
 from regard.models.seq2seq import run_layers
 from regard.nn.cells import CellKind, Cells
 from regard.nn.cpu_decode.packing import linear_then
@@ -76,17 +76,9 @@ class Luong(AttendingDecoder[DecoderState]):
         super().__init__()
         self.feeding = feeding
         self.at_once = not feeding
-        if isinstance(encoder, int):
-            encoder = RecurrentEncoder(
-                encoder,
-                embedding_dim=embedding_dim,
-                hidden_dim=hidden_dim,
-                cells=cells,
-                bidirectional=bidirectional,
-                dropout=dropout,
-                scale=scale,
-            )
-        self.encoder = encoder
+        self.encoder = encoder = given_or_recurrent(
+            encoder, embedding_dim, hidden_dim, cells, dropout, scale, bidirectional=bidirectional
+        )
         self.words = WordEmbeddings(target_size, embedding_dim, dropout=dropout, scale=scale)
         self.layers = Recurrent(embedding_dim + (hidden_dim if feeding else 0), hidden_dim, cells)
         self.bridge = bridge_to(self.layers, encoder)
@@ -103,10 +95,6 @@ class Luong(AttendingDecoder[DecoderState]):
         memory = self.attention.remember(encoded.states, mask=encoded.mask)
         nothing = torch.zeros_like(layers.top) if self.feeding else None
         return DecoderState(layers, SharedMemory(memory), self.attention.start(memory), nothing)
-
-    def embed(self, tokens: Tensor, state: DecoderState) -> Tensor:
-        words: Tensor = self.words(tokens)
-        return words
 
     def advance(self, words: Tensor, state: DecoderState) -> DecoderOutput[DecoderState]:
         if state.carried is not None:

@@ -7,12 +7,12 @@ from typing import Annotated
 import torch
 from torch import Tensor, nn
 
-from regard.arguments import EmbeddingScale, InRecipe, Share, Size, checked
+from regard.arguments import EmbeddingScale, InRecipe, NotInRecipe, Share, Size, checked
 from regard.constraints import two_directions
 from regard.masks import Mask
 from regard.models.characters import CharacterConfig, CharacterEncoder, LetterIds, letter_vectors
 from regard.models.embeddings import WordEmbeddings, check_ids
-from regard.models.encoded import Encoded
+from regard.models.encoded import AnyEncoder, Encoded
 from regard.nn.cells import CellKind, Cells
 from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent, RecurrentState, reverse_sequences
@@ -32,6 +32,9 @@ class RecurrentEncoder(nn.Module):
         dropout: dropout of the embeddings and of the states.
         reverse: encode the source from its end (Sutskever, Vinyals & Le 2014, section 3.3).
         characters: for tagging, encode each word by its letters too, beside its embedding; None for none.
+        feature_dim: for tagging, width of the embedding of a feature of each word, such as its part of speech, beside
+            its own; None for none.
+        num_features: number of values of that feature; the data decide it.
         scale: largest entry of an embedding at initialisation; null in a recipe for 1 with characters, and 0.1
             otherwise. Small ones make rare words little noise.
 
@@ -56,6 +59,8 @@ class RecurrentEncoder(nn.Module):
         reverse: bool = False,
         scale: EmbeddingScale = 0.1,
         characters: CharacterConfig | None = None,
+        feature_dim: Size | None = None,
+        num_features: Annotated[Size, NotInRecipe()] = 64,
     ) -> None:
         super().__init__()
         self.output_dim = hidden_dim
@@ -63,16 +68,33 @@ class RecurrentEncoder(nn.Module):
         self.words = WordEmbeddings(size, embedding_dim, dropout=dropout, scale=scale)
         width = hidden_dim // 2 if bidirectional else hidden_dim
         self.characters = None if characters is None else CharacterEncoder(characters)
-        input_dim = embedding_dim + (0 if characters is None else characters.hidden_dim)
+        self.features = None if feature_dim is None else WordEmbeddings(num_features, feature_dim, dropout=dropout)
+        input_dim = embedding_dim + (0 if characters is None else characters.hidden_dim) + (feature_dim or 0)
         self.layers = Recurrent(input_dim, width, cells, bidirectional=bidirectional)
         self.dropout = Dropout(dropout)
 
-    def forward(self, source: Tensor, lengths: Tensor | None = None, spelling: LetterIds | None = None) -> Encoded:
-        """Encode source ids [B, S] of true `lengths` [B]; None where there is no padding."""
+    def forward(
+        self,
+        source: Tensor,
+        lengths: Tensor | None = None,
+        spelling: LetterIds | None = None,
+        features: Tensor | None = None,
+    ) -> Encoded:
+        """Encode source ids [B, S] of true `lengths` [B]; None where there is no padding.
+
+        Args:
+            source, lengths: the words.
+            spelling: their letters; for `characters`.
+            features: ids [B, S]; for `feature_dim`.
+        """
         words = self.words(self._turned(check_ids(self, source), lengths))
         if self.characters is not None:
             read = self._turned(letter_vectors(self.characters, spelling), lengths)
             words = torch.cat((words, self.dropout(read)), dim=2)  # [B, S, E + C]
+        if self.features is not None:
+            if features is None:
+                raise ValueError("feature_dim: the model reads a feature of each word too; give it features")
+            words = torch.cat((words, self.features(self._turned(features, lengths))), dim=2)
         states, end = self.layers(words, lengths)
         mask = None if lengths is None else Mask.padding(lengths)
         end = _side_by_side(end, self.layers.directions)
@@ -83,6 +105,32 @@ class RecurrentEncoder(nn.Module):
         if not self.reverse:
             return x
         return x.flip(1) if lengths is None else reverse_sequences(x, lengths)
+
+
+def given_or_recurrent(
+    encoder: AnyEncoder | int,
+    embedding_dim: int,
+    hidden_dim: int,
+    cells: Cells | CellKind,
+    dropout: float,
+    scale: float,
+    *,
+    bidirectional: bool = False,
+    reverse: bool = False,
+) -> AnyEncoder:
+    """Return the encoder of a decoder: the given one, or its own recurrent one for a source vocabulary of this size."""
+    if not isinstance(encoder, int):
+        return encoder
+    return RecurrentEncoder(
+        encoder,
+        embedding_dim=embedding_dim,
+        hidden_dim=hidden_dim,
+        cells=cells,
+        bidirectional=bidirectional,
+        dropout=dropout,
+        reverse=reverse,
+        scale=scale,
+    )
 
 
 def _side_by_side(state: RecurrentState, directions: int) -> RecurrentState:

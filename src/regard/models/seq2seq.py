@@ -14,7 +14,7 @@ from regard.models.decoder_state import DecoderState
 from regard.models.embeddings import WordEmbeddings, output_layer
 from regard.models.encoded import AnyEncoder, width_of
 from regard.models.generator import DecoderOutput, EncoderDecoder
-from regard.models.recurrent_encoder import RecurrentEncoder
+from regard.models.recurrent_encoder import given_or_recurrent
 from regard.nn.cells import CellKind, Cells
 from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent, RecurrentState
@@ -74,18 +74,9 @@ class Seq2Seq(EncoderDecoder[DecoderState]):
     ) -> None:
         super().__init__()
         self.context = context
-        if isinstance(encoder, int):
-            encoder = RecurrentEncoder(
-                encoder,
-                embedding_dim=embedding_dim,
-                hidden_dim=hidden_dim,
-                cells=cells,
-                bidirectional=bidirectional,
-                dropout=dropout,
-                reverse=reverse,
-                scale=scale,
-            )
-        self.encoder = encoder
+        self.encoder = encoder = given_or_recurrent(
+            encoder, embedding_dim, hidden_dim, cells, dropout, scale, bidirectional=bidirectional, reverse=reverse
+        )
         source_dim = width_of(self, encoder)
         every_step = source_dim if context == "input" else 0
         self.words = WordEmbeddings(target_size, embedding_dim, dropout=dropout, scale=scale)
@@ -101,10 +92,6 @@ class Seq2Seq(EncoderDecoder[DecoderState]):
         encoded = self.encode(source, lengths)
         layers = first_state(self.layers, self.bridge, encoded)
         return DecoderState(layers, carried=encoded.summary if self.context == "input" else None)
-
-    def embed(self, tokens: Tensor, state: DecoderState) -> Tensor:
-        words: Tensor = self.words(tokens)
-        return words
 
     def advance(self, words: Tensor, state: DecoderState) -> DecoderOutput[DecoderState]:
         if state.carried is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor
 
@@ -13,7 +15,7 @@ from regard.models.decoder_state import DecoderState
 from regard.models.embeddings import WordEmbeddings, output_layer
 from regard.models.encoded import AnyEncoder, width_of
 from regard.models.generator import AttendingDecoder, DecoderOutput
-from regard.models.recurrent_encoder import RecurrentEncoder
+from regard.models.recurrent_encoder import given_or_recurrent
 from regard.nn.cells import CellKind, Cells
 from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent
@@ -51,6 +53,8 @@ class SimpleAttention(AttendingDecoder[DecoderState]):
     torch.Size([2, 6, 7])
     """
 
+    unrewarded_draws: ClassVar[str] = "simple_attention"
+
     @checked(no_draws, no_letters, source_attended)
     def __init__(
         self,
@@ -65,16 +69,7 @@ class SimpleAttention(AttendingDecoder[DecoderState]):
         scale: EmbeddingScale = 0.1,
     ) -> None:
         super().__init__()
-        if isinstance(encoder, int):
-            encoder = RecurrentEncoder(
-                encoder,
-                embedding_dim=embedding_dim,
-                hidden_dim=hidden_dim,
-                cells=cells,
-                dropout=dropout,
-                scale=scale,
-            )
-        self.encoder = encoder
+        self.encoder = encoder = given_or_recurrent(encoder, embedding_dim, hidden_dim, cells, dropout, scale)
         self.words = WordEmbeddings(target_size, embedding_dim, dropout=dropout, scale=scale)
         default = AttentionConfig(score="dot", hidden_dim=hidden_dim)
         self.attention, context = build_attention(attention, hidden_dim, width_of(self, encoder), default)
@@ -89,10 +84,6 @@ class SimpleAttention(AttendingDecoder[DecoderState]):
         memory = self.attention.remember(encoded.states, mask=encoded.mask)
         first = self.attention.read(layers.top.unsqueeze(1), memory)
         return DecoderState(layers, memory, first.state, first.context.squeeze(1))
-
-    def embed(self, tokens: Tensor, state: DecoderState) -> Tensor:
-        words: Tensor = self.words(tokens)
-        return words
 
     def advance(self, words: Tensor, state: DecoderState) -> DecoderOutput[DecoderState]:
         assert state.carried is not None

@@ -28,6 +28,8 @@ class Cells:
         dropout: dropout between layers, not along the sequence (Zaremba et al. 2014).
         recurrent_dropout: dropout of h_{t-1} on its way into step t, with the same channels at all steps of a sequence.
         variational: drop the same channels at all steps between layers too (Gal & Ghahramani 2016).
+        weight_dropout: dropout of the recurrent weights U, drawn once per sequence or window (DropConnect, Wan et al.
+            2013; Merity et al. 2018).
     """
 
     kind: CellKind = "gru"
@@ -35,6 +37,7 @@ class Cells:
     dropout: Share = 0.0
     recurrent_dropout: Share = 0.0
     variational: bool = False
+    weight_dropout: Share = 0.0
 
 
 class CellState(NamedTuple):

@@ -63,8 +63,13 @@ class NTMMemory:
         return self.matrix.shape[1]
 
     def compared(self, aimed: Tensor) -> Tensor:
-        """β cos(q, M_i) of every head and row: β q / |q| [B, H, M] -> [B, H, N], in float32 for half precision."""
+        """β cos(q, M_i) of every head and row: β q / |q| [B, H, M] -> [B, H, N], in float32 for half precision.
+
+        Keys [B, H, M + 1] have a bias: rows get a last component of 1.
+        """
         rows = self.matrix.to(aimed.dtype)
+        if aimed.shape[-1] > rows.shape[-1]:
+            rows = F.pad(rows, (0, 1), value=1.0)  # [B, N, M + 1]
         with full_precision(rows):
             return (aimed @ rows.mT) * inverse_length(rows, SOFTNESS).unsqueeze(1)
 
@@ -113,6 +118,8 @@ class NTMHeads(CapturableModule):
         writes: W, how many heads write.
         shifts: offsets of the shift, see `Addressing`.
         initial: where the heads start, see `Addressing`.
+        key_bias: compare keys with rows that have a further component of 1, so that a row of zeros has a direction:
+            without it its cosine is 0 for every key. Not in the paper.
 
     Parameters: those of `score` (`Cosine`) and `align` (`Addressing`), of all R + W heads, `erase_map` W_e, `add_map`
     W_a, with biases.
@@ -137,12 +144,13 @@ class NTMHeads(CapturableModule):
         writes: int = 1,
         shifts: int = 3,
         initial: Initial = "peaked",
+        key_bias: bool = False,
     ) -> None:
         super().__init__()
         if reads < 0 or writes < 1:
             raise ValueError(f"Heads: at least one writes, and not less than none reads; got {writes} and {reads}")
         self.reads, self.writes = reads, writes
-        self.score = Cosine(query_dim, row_dim, num_heads=reads + writes, softness=SOFTNESS)
+        self.score = Cosine(query_dim, row_dim + key_bias, num_heads=reads + writes, softness=SOFTNESS)
         self.align = Addressing(query_dim, num_heads=reads + writes, shifts=shifts, initial=initial)
         self.erase_map = nn.Linear(query_dim, writes * row_dim)
         self.add_map = nn.Linear(query_dim, writes * row_dim)
@@ -179,4 +187,5 @@ class NTMHeads(CapturableModule):
 
     def start(self, tape: NTMMemory) -> AttentionState:
         """State of the heads before the first step."""
-        return AttentionState(0, (), self.align.start(Memory(self.score.keys(tape.matrix), tape.matrix.unsqueeze(1))))
+        rows = tape.matrix.unsqueeze(1)  # [B, 1, N, M]
+        return AttentionState(0, (), self.align.start(Memory(rows.expand(-1, self.reads + self.writes, -1, -1), rows)))

@@ -15,6 +15,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from regard.cuda_capture import is_recording
 from regard.nn.cells import LAYERS, CellKind, Cells, CellState, CellWeights, cell_step, hold_at_padding, layer_run
 from regard.nn.cpu_decode.cell import PackedCell
+from regard.ops.dropout import scaled_dropout
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,13 @@ class RecurrentState:
         hidden: [B, L, D], h of each layer, the lowest first; with two directions [B, 2L, D], layer by layer.
         cell: likewise c of an LSTM; None otherwise.
         noise: the channels that variational dropout leaves in this sequence, if any were drawn.
+        recurrent_weights: U of each layer as weight dropout leaves it in this sequence, if it was drawn.
     """
 
     hidden: Tensor
     cell: Tensor | None = None
     noise: tuple[Tensor, ...] = ()
+    recurrent_weights: tuple[Tensor, ...] = ()
 
     @property
     def top(self) -> Tensor:
@@ -44,17 +47,23 @@ class RecurrentState:
         """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices."""
         cell = None if self.cell is None else self.cell.index_select(0, rows)
         noise = tuple(part.index_select(0, rows) for part in self.noise)
-        return RecurrentState(self.hidden.index_select(0, rows), cell, noise)
+        return replace(self, hidden=self.hidden.index_select(0, rows), cell=cell, noise=noise)
 
     def detach(self) -> RecurrentState:
         """The same state without its history: where back-propagation through time is cut."""
-        return replace(self, hidden=self.hidden.detach(), cell=None if self.cell is None else self.cell.detach())
+        cell = None if self.cell is None else self.cell.detach()
+        weights = tuple(one.detach() for one in self.recurrent_weights)
+        return replace(self, hidden=self.hidden.detach(), cell=cell, recurrent_weights=weights)
 
-    @staticmethod
-    def of(layers: list[CellState], noise: tuple[Tensor, ...] = ()) -> RecurrentState:
-        """From the state of each layer."""
+    def carried(self) -> RecurrentState:
+        """The state for the next window of a text: without its history and without the dropout that was drawn."""
+        return replace(self.detach(), noise=(), recurrent_weights=())
+
+    def after(self, layers: list[CellState]) -> RecurrentState:
+        """The state with these layers, and the same dropout."""
         cells = [layer.cell for layer in layers if layer.cell is not None]
-        return RecurrentState(_stacked([layer.hidden for layer in layers]), _stacked(cells) if cells else None, noise)
+        hidden = _stacked([layer.hidden for layer in layers])
+        return replace(self, hidden=hidden, cell=_stacked(cells) if cells else None)
 
 
 class Recurrent(nn.Module):
@@ -78,8 +87,8 @@ class Recurrent(nn.Module):
     Shapes: x [B, T, C] -> outputs [B, T, D], or [B, T, 2D] with two directions.
 
     Dropout: Zaremba, Sutskever & Vinyals 2014, section 3.1 (fresh channels at each step, between layers only); Gal &
-    Ghahramani 2016, equation 7 (the same channels at all steps, also on h_{t-1}). Dropout below the first and above
-    the last layer belongs to the model.
+    Ghahramani 2016, equation 7 (the same channels at all steps, also on h_{t-1}); Merity, Keskar & Socher 2018,
+    section 2 (weights U, the same at all steps). Dropout below the first and above the last layer belongs to the model.
 
     >>> layers = Recurrent(3, 5, Cells(kind="lstm", num_layers=2))
     >>> outputs, state = layers(torch.randn(2, 7, 3), torch.tensor([7, 4]))
@@ -145,10 +154,11 @@ class Recurrent(nn.Module):
         """
         self._check(x, 3)
         fresh = state is None
-        state = replace(self.start(x.shape[0]) if state is None else state, noise=self._noise(x))
+        state = self.start(x.shape[0]) if state is None else state
+        state = replace(state, noise=self._noise(x), recurrent_weights=self._dropped_weights())
         if x.shape[1] == 0 or x.shape[0] == 0:
             return x.new_zeros(*x.shape[:2], self.output_dim), state
-        if state.noise or is_recording() or _packs_slowly(x, lengths):
+        if state.noise or state.recurrent_weights or is_recording() or _packs_slowly(x, lengths):
             # An LSTM has to begin at zero to be walked from the end over padding.
             held = self.cells.kind == "gru" or (self.cells.kind == "lstm" and fresh)
             return self._by_layer(x, lengths, state, together=held and not state.noise and self.directions == 2)
@@ -158,20 +168,22 @@ class Recurrent(nn.Module):
     def step(self, x: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
         """One step of one direction: x [B, C] -> output [B, D] and the state after it.
 
-        Variational dropout keeps to the channels that the state carries, and draws them where it carries none.
+        Variational and weight dropout keep to what the state carries, and are drawn where it carries nothing.
         """
         self._check(x, 2)
         if self.directions == 2:
             raise ValueError("Recurrent: two directions need the whole sequence; there is no step")
         noise = (state.noise or self._noise(x)) if self.training else ()
+        weights = (state.recurrent_weights or self._dropped_weights()) if self.training else ()
+        state = replace(state, noise=noise, recurrent_weights=weights)
         after: list[CellState] = []
         for layer in range(self.cells.num_layers):
             if layer > 0:
                 x = self._between(x, noise, layer)
             before = self._forgetful(state.layer(layer), noise, layer)
-            after.append(self._cell(layer, x)(self.cells.kind, x, before, self.weights(layer)))
+            after.append(self._cell(layer, x)(self.cells.kind, x, before, self._weights_in(state, layer)))
             x = after[-1].hidden
-        return x, RecurrentState.of(after, noise)
+        return x, state.after(after)
 
     def _fused(self, x: Tensor, lengths: Tensor | None, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
         hidden = state.hidden.transpose(0, 1).contiguous()  # [L, B, D]
@@ -207,11 +219,11 @@ class Recurrent(nn.Module):
                 outputs.append(_reversed(output, lengths) if direction else output)
                 after.append(end)
             x = torch.cat(outputs, dim=-1)
-        return x, RecurrentState.of(after, state.noise)
+        return x, state.after(after)
 
     def _loop(self, x: Tensor, lengths: Tensor | None, state: RecurrentState, index: int) -> tuple[Tensor, CellState]:
         """One layer in one direction, step by step."""
-        now, weights, outputs = state.layer(index), self.weights(index), []
+        now, weights, outputs = state.layer(index), self._weights_in(state, index), []
         here = None if lengths is None else token_mask(lengths, x.shape[1])
         for t, word in enumerate(x.unbind(1)):
             new = cell_step(self.cells.kind, word, self._forgetful(now, state.noise, index), weights)
@@ -233,7 +245,7 @@ class Recurrent(nn.Module):
 
     def _whole(self, x: Tensor, lengths: Tensor | None, state: RecurrentState, index: int) -> tuple[Tensor, CellState]:
         """One layer in one direction at once, padding included: packing would ask for the lengths on the CPU."""
-        kind, before, weights = self.cells.kind, state.layer(index), self.weights(index)
+        kind, before, weights = self.cells.kind, state.layer(index), self._weights_in(state, index)
         here = None if lengths is None else token_mask(lengths, x.shape[1])
         if here is not None and kind == "lstm":
             x, weights = hold_at_padding(kind, x, here, weights)
@@ -247,7 +259,7 @@ class Recurrent(nn.Module):
     ) -> tuple[Tensor, list[CellState]]:
         """One layer in both directions in one call, which does them at the same time; padding is held."""
         before = [state.layer(2 * layer), state.layer(2 * layer + 1)]
-        weights = [self.weights(2 * layer), self.weights(2 * layer + 1)]
+        weights = [self._weights_in(state, 2 * layer), self._weights_in(state, 2 * layer + 1)]
         if lengths is None:
             return layer_run(self.cells.kind, x, before, weights)
         here = token_mask(lengths, x.shape[1])
@@ -261,6 +273,20 @@ class Recurrent(nn.Module):
         layer, direction = divmod(index, self.directions)
         name = f"l{layer}" + "_reverse" * direction
         return CellWeights(*(getattr(self.layers, f"{part}_{name}") for part in _PARTS))
+
+    def _weights_in(self, state: RecurrentState, index: int) -> CellWeights:
+        """The parameters of one layer or direction, with the recurrent weights that a sequence is left with."""
+        weights = self.weights(index)
+        return weights._replace(state=state.recurrent_weights[index]) if state.recurrent_weights else weights
+
+    def _dropped_weights(self) -> tuple[Tensor, ...]:
+        """U [G D, D] of each layer and direction after weight dropout; none in evaluation."""
+        share = self.cells.weight_dropout
+        if not self.training or share == 0.0:
+            return ()
+        return tuple(
+            scaled_dropout(self.weights(index).state, share) for index in range(self.cells.num_layers * self.directions)
+        )
 
     def _noise(self, x: Tensor) -> tuple[Tensor, ...]:
         """Masks of variational dropout for h and for the input of each layer, [B, L, D]; none in evaluation."""

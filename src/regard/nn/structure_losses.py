@@ -48,11 +48,12 @@ class GlobalFertility(nn.Module):
     r"""Negative log-likelihood of the fertilities of a sentence, where each source word predicts its own.
 
     .. math:: h_i = \tanh(W k_i), \quad \mu_i = m^\top h_i + m_0, \quad \sigma_i^2 = \exp(s^\top h_i + s_0), \quad
-              \mathcal{L} = -\sum_i \log \mathcal{N}\Bigl(\sum_j \alpha_{ji};\, \mu_i, \sigma_i^2\Bigr)
+              \mathcal{L} = -\lambda \sum_i \log \mathcal{N}\Bigl(\sum_j \alpha_{ji};\, \mu_i, \sigma_i^2\Bigr)
 
     Args:
         key_dim: width of the encoder states.
         hidden_dim: width A of the hidden layer.
+        weight: λ; 1 in the paper.
 
     Parameters: `key_map` W, `mean_map` m, `log_variance_map` s.
 
@@ -65,15 +66,16 @@ class GlobalFertility(nn.Module):
     torch.Size([2])
     """
 
-    def __init__(self, key_dim: int, hidden_dim: int) -> None:
+    def __init__(self, key_dim: int, hidden_dim: int, *, weight: float = 1.0) -> None:
         super().__init__()
         positive("GlobalFertility", hidden_dim=hidden_dim)
+        self.weight = weight
         self.key_map = nn.Linear(key_dim, hidden_dim, bias=False)
         self.mean_map = nn.Linear(hidden_dim, 1)
         self.log_variance_map = nn.Linear(hidden_dim, 1)
 
     def forward(self, coverage: Tensor, key: Tensor, mask: Mask | None = None) -> Tensor:
-        """Negative log-likelihood of each sentence, [B].
+        """Negative log-likelihood of each sentence times λ, [B].
 
         Args:
             coverage: [B, S], Σ_j α_ji over the true target words: `attended.coverage(lengths=...)`.
@@ -88,7 +90,11 @@ class GlobalFertility(nn.Module):
         hidden = torch.tanh(mapped(self, self.key_map, key, "keys"))
         mean: Tensor = self.mean_map(hidden)
         log_variance: Tensor = self.log_variance_map(hidden)
-        return -fertility_log_likelihood(coverage, mean.squeeze(2), log_variance.squeeze(2), mask)
+        likelihood = fertility_log_likelihood(coverage, mean.squeeze(2), log_variance.squeeze(2), mask)
+        return -self.weight * likelihood
+
+    def extra_repr(self) -> str:
+        return f"weight={self.weight}"
 
 
 class Symmetry(nn.Module):

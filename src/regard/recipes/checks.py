@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from regard.recipes.metrics import check_metrics
 from regard.recipes.section import parts
-from regard.recipes.sections import Recipe
 from regard.specials import FRAME
+
+if TYPE_CHECKING:
+    from regard.recipes.sections import Recipe
 
 
 def check_data(recipe: Recipe) -> None:
@@ -17,14 +19,15 @@ def check_data(recipe: Recipe) -> None:
         raise ValueError(
             "'weight' is of examples, and train.batch.window reads all texts as one; leave one of them out"
         )
-    source, two = getattr(recipe.data, "source", None), recipe.system.two_texts
+    source, two = getattr(recipe.data, "source", None), recipe.system.two_columns(recipe)
     if two is not None:
         if source is not None and not (isinstance(source, list) and len(source) == 2):
             raise ValueError(f"source has two columns, {two}; got {source!r}")
-    elif isinstance(source, list) and (len(source) != 2 or not recipe.reads_pairs or recipe.spells):
+    elif isinstance(source, list) and (len(source) != 2 or not recipe.system.reads_pairs(recipe)):
         raise ValueError(
             "source has one column, or two for labels by a model that reads two texts: kind esim or "
-            "decomposable_attention, an acceptor with pair_dim or comparison, or encoder {kind: bert}"
+            "decomposable_attention, an acceptor with pair_dim or comparison, or encoder {kind: bert}; or two for tags "
+            "by an encoder with feature_dim"
         )
     recipe.data.check()
 
@@ -85,3 +88,23 @@ def check_evaluation(recipe: Recipe) -> None:
     check_metrics(recipe)
     if recipe.evaluate.rows > 1 and recipe.train.batch.window is None:
         raise ValueError("rows are those of a text that is read in windows; train.batch has no window")
+
+
+def copies(recipe: Recipe) -> bool:
+    """Return whether the model of a recipe copies source words."""
+    return bool(getattr(recipe.model, "copy", False) is True)
+
+
+def check_copying(recipe: Recipe) -> None:
+    """Tokens that are copied are those that source and target share, cut alike in every epoch."""
+    if not copies(recipe):
+        return
+    section = recipe.tokenizer
+    kinds = {part.kind for part in (section, section.target) if part is not None} - {"file"}
+    if not section.joint and kinds - {"words"} and recipe.init is None:
+        raise ValueError(
+            f"copy is of tokens that source and target share; set the tokenizer's kind to words, or joint to true "
+            f"(the kind is {' and '.join(sorted(kinds))})"
+        )
+    if section.dropout or (section.target is not None and section.target.dropout):
+        raise ValueError("copy is of tokens that are the same in every epoch; leave the tokenizer's dropout out")

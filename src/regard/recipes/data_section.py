@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import abc
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from regard.recipes.section import Section
 
 if TYPE_CHECKING:
     from regard.data.example import Examples
     from regard.data.fields.target_kinds import TargetKind
+
 
 SplitName = Literal["train", "valid", "test"]
 Column = TypeVar("Column", str, int, str | int)
@@ -53,6 +55,11 @@ class DataSection(Section, abc.ABC):
         def format(self) -> str:
             """The name of the format."""
 
+    @property
+    def has_two_texts(self) -> bool:
+        """True if the keys name two texts of an example."""
+        return isinstance(getattr(self, "source", None), list)
+
     @abc.abstractmethod
     def examples(self, split: SplitName, reading: FieldLayout) -> Examples | None:
         """Return the examples of a split; None where the section names none."""
@@ -63,3 +70,26 @@ class DataSection(Section, abc.ABC):
         Raises:
             ValueError: values that do not fit together.
         """
+
+
+class GeneratedData(DataSection):
+    """Keys of generated data: the sizes of the splits, and the arguments of what generates them.
+
+    Attributes:
+        made: the `Generated` class, "module:Class".
+    """
+
+    made: ClassVar[str]
+
+    def arguments(self, split: SplitName) -> dict[str, Any]:
+        """Return the arguments of the class for a split, by name."""
+        rule = self.model_dump(exclude={"format", "train_size", "valid_size", "test_size"}, exclude_none=True)
+        return {"split": split, "size": getattr(self, f"{split}_size"), **rule}
+
+    def examples(self, split: SplitName, reading: FieldLayout) -> Examples | None:
+        return reading.adapt(self._made(**self.arguments(split)))
+
+    def _made(self, **arguments: Any) -> Examples:
+        module, _, name = self.made.partition(":")
+        found: Examples = getattr(importlib.import_module(module), name)(**arguments)
+        return found

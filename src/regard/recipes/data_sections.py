@@ -195,6 +195,11 @@ class SplitFiles(SplittableFiles):
     test: DataFile | None = None
     """Test file; None for no test."""
 
+    def training_files(self) -> tuple[Path, ...]:
+        """Return the files to train on."""
+        named = [one.file for one in self.train] if isinstance(self.train, tuple) else [self.train]
+        return tuple(map(self._path, named))
+
 
 class PairsData(SplittableFiles):
     """Pairs of text files, line by line; `.gz` is decompressed."""
@@ -408,8 +413,8 @@ class ColumnsData(SplitFiles):
 
     format: Literal["columns"]
     """Selects this format."""
-    source: int = 0
-    """Column of the word, from 0; -1 is the last."""
+    source: int | list[int] = 0
+    """Column of the word, from 0; -1 is the last. Two columns, `[0, 1]`, for a word and a feature of it."""
     target: int = 1
     """Column of the tag."""
     separator: str | None = Field(None, min_length=1)

@@ -23,7 +23,7 @@ from regard.recipes.renamed_keys import current_name
 from regard.recipes.schema import recipe_class
 from regard.recipes.sections import Recipe
 from regard.recipes.shared_keys import check_shared_keys, without_foreign
-from regard.recipes.system import System, default_task, systems
+from regard.recipes.system import Check, System, default_task, systems
 from regard.recipes.yaml_document import RecipeDocument
 from regard.registry import RegisteredKind, registered
 
@@ -90,8 +90,7 @@ def _checked(document: RecipeDocument, notes: tuple[str, ...], *, files: bool, m
         raise RecipeError(sentence_of(problem, document, schema)) from None
     check_shared_keys(recipe, document)
     for section, checks in _CHECKS.items():
-        own = system.checks.get(section)
-        for check in (*checks, *(() if own is None else (own,))):
+        for check in (*checks, *_own_checks(system, section)):
             _attempt(section, check, recipe, document)
     if files:
         find_run(recipe.init, document)
@@ -101,11 +100,18 @@ def _checked(document: RecipeDocument, notes: tuple[str, ...], *, files: bool, m
         _attempt("data", _check_pairs, recipe, document)
         find_files(recipe.tokenizer, document, section="tokenizer")
         _attempt("train", _find_trackers, recipe, document)
-    _attempt("evaluate", check_evaluation, recipe, document)
+    for check in (check_evaluation, *_own_checks(system, "evaluate")):
+        _attempt("evaluate", check, recipe, document)
     loaded = LoadedRecipe(recipe, document, notes)
     if model:
         check_model(loaded)
     return loaded
+
+
+def _own_checks(system: System, section: str) -> tuple[Check, ...]:
+    """Return the check of a system for a section, if it has one."""
+    own = system.checks.get(section)
+    return () if own is None else (own,)
 
 
 def check_model(loaded: LoadedRecipe) -> None:

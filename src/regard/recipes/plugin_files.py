@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from regard.data.example import Example, WrappedExamples
+from regard.data.problems import DataError
 from regard.recipes.data_section import FieldLayout
 from regard.recipes.data_sections import SplitFiles
 from regard.recipes.plugins import plugin_sources
@@ -25,8 +29,6 @@ class PluginFiles(SplitFiles):
 
     def _adapted(self, named: Any, reading: FieldLayout) -> Examples:
         """The examples, held to the fields of the task; their cache knows the source of the reader."""
-        from regard.data.formats.foreign import ForeignExamples
-
         one = self._registered()
         needed = (reading.question,) if reading.answer is None else (reading.question, reading.answer)
         source = plugin_sources((one.module,))[one.module]["hash"]
@@ -34,3 +36,33 @@ class PluginFiles(SplitFiles):
 
     def _registered(self) -> Registered:
         return registered("reader")[self.format]
+
+
+@dataclass(frozen=True)
+class ForeignExamples(WrappedExamples):
+    """Examples that are held to the fields of a task, and whose cache knows the source that made them.
+
+    Args:
+        examples: of the reader.
+        reader: its name in recipes.
+        needed: the fields that each example has.
+        source: the hash of the reader's source.
+    """
+
+    reader: str
+    needed: tuple[str, ...]
+    source: str
+
+    def settings(self) -> str:
+        """Those of the reader, and its source."""
+        return f"{self.examples.settings()} by {self.reader} {self.source}"
+
+    def __iter__(self) -> Iterator[Example]:
+        for example in self.examples:
+            for name in self.needed:
+                if name not in example.fields:
+                    raise DataError(
+                        f"{example.where}: the reader {self.reader} gives the fields {', '.join(example.fields)}; "
+                        f"the task needs {' and '.join(self.needed)}"
+                    )
+            yield example

@@ -12,12 +12,11 @@ from pydantic import BeforeValidator, Field, SerializeAsAny, create_model, field
 
 from regard.decode.search import Search
 from regard.recipes.data_section import DataSection
-from regard.recipes.duration import seconds
 from regard.recipes.files import DataFile
 from regard.recipes.section import Model, Section
 from regard.recipes.source import entries
 from regard.recipes.system import System, system_of
-from regard.recipes.vectors_section import VectorsSection
+from regard.recipes.yaml_values import seconds
 from regard.specials import SPECIALS
 
 if TYPE_CHECKING:
@@ -25,6 +24,19 @@ if TYPE_CHECKING:
 
 _BYTES = 256 + len(SPECIALS)
 Share = Annotated[float, Field(ge=0, lt=1)]
+
+
+class VectorsSection(Section):
+    """Pretrained word vectors: a file by its name alone, or a mapping."""
+
+    file: str
+    """GloVe's or word2vec's text format: a word and its numbers per line, with or without a first line of two counts;
+    .gz is decompressed. Read once, when a run begins; the run keeps the vectors."""
+    tuned: bool = True
+    """Train the vectors. Words without a vector then begin as the model initialises them. Vectors that are not tuned
+    stay as they are, and words without one, special tokens among them, are the zero vector."""
+    unseen: bool = False
+    """Also give ids to words of the file that the training texts do not have, within `tokenizer.size`."""
 
 
 class TokenizerPart(Section):
@@ -127,8 +139,8 @@ Tracker = Literal["wandb", "mlflow", "trackio", "tensorboard"]
 class OptimizerSection(Section):
     """Optimizer."""
 
-    name: Literal["sgd", "rmsprop", "adam", "adamw"] = "adam"
-    """The rule."""
+    name: Literal["sgd", "nt_asgd", "rmsprop", "adam", "adamw"] = "adam"
+    """The rule. `nt_asgd` is `sgd` whose weights are averaged from a non-monotone trigger on (Merity et al. 2018)."""
     rate: float = Field(1e-3, gt=0, le=1e20)
     """Learning rate; the schedule multiplies it."""
     betas: tuple[Share, Share] = (0.9, 0.999)
@@ -138,9 +150,12 @@ class OptimizerSection(Section):
     decay: Share = 0.95
     """For `rmsprop`: decay rate of the mean gradient and the mean square."""
     momentum: float = Field(0.0, ge=0, lt=1)
-    """For `sgd` and `rmsprop`."""
+    """For `sgd`, `nt_asgd` and `rmsprop`."""
     weight_decay: float = Field(0.0, ge=0)
-    """Weight decay: added to the gradient (`sgd`, `rmsprop`, `adam`) or decoupled (`adamw`)."""
+    """Weight decay: added to the gradient (`sgd`, `nt_asgd`, `rmsprop`, `adam`) or decoupled (`adamw`)."""
+    interval: int = Field(5, ge=1)
+    """For `nt_asgd`: n. Averaging begins after a validation that is worse than the best of all but the last n before
+    it."""
 
 
 class ScheduleSection(Section):
@@ -223,6 +238,9 @@ class TrainSection(Section):
     """Largest norm of the gradient; None for no clipping."""
     label_smoothing: float = Field(0.0, ge=0, lt=1)
     """Label smoothing ε; validation losses are not smoothed."""
+    r_drop: float = Field(0.0, ge=0)
+    """R-Drop (Liang et al. 2021): each batch is read twice with different dropout, and the divergence of both outputs
+    is minimised with this weight α; 0 for one reading. An update takes twice the time."""
     class_weights: Literal["balanced"] | dict[str, Annotated[float, Field(ge=0)]] | None = None
     """Labels, tags and nodes: weight per class in the training loss. `balanced` is N / (C n_c); a mapping such as
     `{spam: 5}` weights other classes 1."""
@@ -292,6 +310,10 @@ class TrainSection(Section):
         if self.average > 1 and isinstance(self.checkpoint_every, str):
             raise ValueError(
                 "'average' takes checkpoints a fixed number of updates apart; give checkpoint_every such a number"
+            )
+        if self.average > 1 and self.optimizer.name == "nt_asgd":
+            raise ValueError(
+                "'average' is of checkpoints, and the optimizer nt_asgd averages updates; leave one of them out"
             )
         return self
 
@@ -407,29 +429,6 @@ class Recipe(Section):
         first = [metric.label for metric in self.metrics[:1]]
         chosen = [name for one in self.system.select for name in (first if one == "metric" else [one])]
         return tuple(chosen) or ("loss",)
-
-    @property
-    def reads_pairs(self) -> bool:
-        """True if two texts can be read with a separator: the vocabulary then has a mask token, as BERT's."""
-        encoder = getattr(self.model, "encoder", None)
-        return self.compares or (encoder is not None and encoder.kind == "bert")
-
-    @property
-    def compares(self) -> bool:
-        """True if the model encodes two texts separately."""
-        return self.system.compares_texts(self)
-
-    @property
-    def spells(self) -> bool:
-        """True if the model also reads words by their letters."""
-        return getattr(getattr(self.model, "encoder", None), "characters", None) is not None
-
-    @property
-    def pairs(self) -> bool:
-        """True if an example has two texts that are read as one field."""
-        if self.system.two_texts is not None:
-            return False
-        return isinstance(getattr(self.data, "source", None), list) or bool(getattr(self.data, "pairs", False))
 
     def search(self) -> Search:
         """Return the settings of `decode` as a search, checked together."""

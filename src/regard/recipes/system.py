@@ -27,12 +27,14 @@ SharedKey = Literal[
     "train.exposure.word_dropout",
     "train.exposure.corruption",
     "train.label_smoothing",
+    "train.r_drop",
     "train.class_weights",
     "decode",
     "evaluate.rows",
     "model.copy",
     "model.coverage",
     "model.encoder.characters",
+    "model.encoder.feature_dim",
 ]
 """Keys of all recipes that mean something only to some systems; `decode` stands for the settings of a search."""
 
@@ -60,8 +62,8 @@ class System:
         checks: of sections that must fit together, by the name of the section whose line an error names.
         compares_texts: whether the model of a recipe encodes two texts separately; they come as one field with a
             separator.
-        two_texts: description of two columns that are read into fields of their own; None for one column, or two that
-            are joined.
+        two_texts: description of two columns that are read into fields of their own, or a function of the recipe that
+            returns it; None for one column, or two that are joined.
         default: whether recipes that name no task are of this one; of one system only.
         pretrains: whether its runs give their tokenizer and encoder to runs of other tasks.
         commands: of the command line, by name: "module:function".
@@ -82,7 +84,7 @@ class System:
     evaluate: type[Section] | None = None
     checks: Mapping[str, Check] = field(default_factory=dict)
     compares_texts: Callable[[Recipe], bool] = lambda recipe: False
-    two_texts: str | None = None
+    two_texts: str | Callable[[Recipe], str | None] | None = None
     default: bool = False
     pretrains: bool = False
     commands: Mapping[str, str] = field(default_factory=dict)
@@ -91,6 +93,19 @@ class System:
     def formats(self) -> dict[str, type[Section]]:
         """The sections of its data by `data.format`."""
         return {format_of(section): section for section in self.data}
+
+    def reads_pairs(self, recipe: Recipe) -> bool:
+        """Return whether a model can read two texts with a separator: its vocabulary has a mask token, as BERT's."""
+        encoder = getattr(recipe.model, "encoder", None)
+        return self.compares_texts(recipe) or (encoder is not None and encoder.kind == "bert")
+
+    def joins_texts(self, recipe: Recipe) -> bool:
+        """Return whether an example has two texts that are read as one field."""
+        return self.two_columns(recipe) is None and recipe.data.has_two_texts
+
+    def two_columns(self, recipe: Recipe) -> str | None:
+        """Return the description of two columns that become fields of their own; None for others."""
+        return self.two_texts(recipe) if callable(self.two_texts) else self.two_texts
 
     def owned(self) -> dict[tuple[str, str], Any]:
         """Return the default of each key of its own, by section and key."""

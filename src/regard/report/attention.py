@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import tempfile
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from torch import nn
 
 from regard.decode.search import Search
-from regard.explain.panel import FramesPanel, GlimpsePanel, GraphPanel, Panel, RegionsPanel, TextPanel
+from regard.explain.panel import FramesPanel, GlimpsePanel, GraphPanel, HeadsPanel, Panel, RegionsPanel, TextPanel
 from regard.report.examples import ExampleRow
 from regard.report.figure import figure
 from regard.report.heat_map import crop_note, heat_map
@@ -47,24 +47,30 @@ def attention(model: nn.Module, task: Task, search: Search, chosen: Sequence[Exa
             continue
         if parts and len(panels) > 1 and (len(parts) + 1) * len(panels) > _PANELS:
             break
-        said = f"{row.prediction.source} → {row.prediction.text}"
+        said = {
+            plain_title(f"{source} {answer}")
+            for source in ("", row.prediction.source, task.shown_input(row.prediction))
+            for answer in (row.prediction.text, row.prediction.said())
+        }
         keys = [f"example{len(parts) + 1}-{number}" for number in range(1, len(panels) + 1)]
-        figures = [view(panel, key, heading=said) for panel, key in zip(panels, keys, strict=True)]
+        figures = [view(panel, key, said=said) for panel, key in zip(panels, keys, strict=True)]
         parts.append(_article(task, row, figures, wide=len(panels) > 1 or wide(panels[0])))
     why = [paragraph(text(f"{reason[:1].upper()}{reason[1:]}."), kind="soft") for reason in dict.fromkeys(reasons)]
     return join_markup(why, element("div", parts, class_="looks"))
 
 
-def view(panel: Panel, key: str, *, heading: str = "") -> Markup:
+def view(panel: Panel, key: str, *, said: Collection[str] = ()) -> Markup:
     """Return one panel as the viewer shows it, and as a figure where no script runs.
 
     Args:
         panel: what is drawn.
         key: under which the state of the view stands in the address of the page.
-        heading: what stands above it.
+        said: titles in plain words that stand above it, and are not shown again.
     """
-    still = element("noscript", panel_figure(panel, heading=heading))
-    return element("div", Markup(section([panel], key=key)), still, class_="wide" if wide(panel) else None)
+    panel = panel.without_vectors() if isinstance(panel, HeadsPanel) else panel
+    still = element("noscript", panel_figure(panel, said=said))
+    inside = Markup(section([panel], key=key, level=4, titled=plain_title(panel.title) not in said))
+    return element("div", inside, still, class_="wide" if wide(panel) else None)
 
 
 def _article(task: Task, row: ExampleRow, figures: Sequence[Markup], *, wide: bool) -> Markup:
@@ -87,30 +93,34 @@ def _heading(task: Task, row: ExampleRow) -> Markup:
     return element("h3", text(asked), " → ", text(said), beside)
 
 
-def panel_figure(panel: Panel, *, heading: str = "") -> Markup:
+def panel_figure(panel: Panel, *, said: Collection[str] = ()) -> Markup:
     """Return one panel as a figure that needs no script.
 
     Args:
         panel: what is drawn.
-        heading: what stands above it, and is not said again.
+        said: titles in plain words that stand above it, and are not shown again.
     """
-    title = "" if plain_title(panel.title) == plain_title(heading) else panel.title
+    title = "" if plain_title(panel.title) in said else panel.title
     if isinstance(panel, TextPanel):
         return figure(_marked_lines(panel), _caption(title), wide=wide(panel))
     if isinstance(panel, GraphPanel):
         return figure(network_map(panel), _caption(title))
     if isinstance(panel, RegionsPanel | GlimpsePanel | FramesPanel):
-        return figure(_image(panel, _cut(panel.title or heading)), _caption(title), wide=wide(panel))
+        return figure(_image(panel, _cut(panel.title)), _caption(title), wide=wide(panel))
     values: list[list[float]] = panel.values.detach().float().cpu().tolist()
     across = max(map(len, values), default=0)
-    said = _cut(panel.title) or "Weights"
-    drawn = heat_map(values, panel.rows, panel.columns, said, down=panel.down, along=panel.along)
+    name = _cut(panel.title) or "Weights"
+    drawn = heat_map(values, panel.rows, panel.columns, name, down=panel.down, along=panel.along)
     return figure(drawn, _caption(title, crop_note(len(values), across)), _behind(panel, values), wide=wide(panel))
 
 
 def plain_title(title: str) -> str:
-    """Return a title without isolates of direction, with single spaces and bars for tabs."""
-    return " ".join(re.sub("[\u2066-\u2069]", "", title.replace("|", " ")).split())
+    """Return the words of a title, without isolates of direction, arrows and bars.
+
+    >>> plain_title("where is it?\\tnow → here")
+    'where is it now here'
+    """
+    return " ".join(re.findall(r"\w+", title)) or title.strip()
 
 
 def _caption(title: str, more: str = "") -> Markup:

@@ -17,8 +17,7 @@ from regard.runs.checkpoint import Checkpoints
 from regard.runs.files import check_file, checksummed_path, read_tensors, write_json, write_tensors
 from regard.runs.folder import RunError, has_training_state, model_file
 from regard.runs.metrics_log import MetricsLog
-from regard.tasks.registry import task_class
-from regard.tasks.task import FieldEncoders
+from regard.tasks.task import FieldEncoders, task_class
 from regard.tensor_mismatch import tensor_mismatch
 
 

@@ -13,8 +13,7 @@ from regard.parts import imported
 from regard.recipes.section import Model
 from regard.recipes.sections import Recipe
 from regard.tasks.freezing import freeze
-from regard.tasks.registry import task_class
-from regard.tasks.task import Task
+from regard.tasks.task import Task, task_class
 from regard.tasks.word_vectors import freeze_vectors
 
 

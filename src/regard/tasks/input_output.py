@@ -25,7 +25,7 @@ from regard.explain.subject import Subject
 from regard.models.model_output import log_softmax
 from regard.recipes.sections import Recipe
 from regard.specials import UNK
-from regard.tasks.panels import record_tapes, tape_panels
+from regard.tasks.panels import record_tapes, seen_heads, tape_panels, watched_heads
 from regard.tasks.prediction import Prediction
 from regard.view.terminal import heat_map
 from regard.view.text import isolated
@@ -115,7 +115,9 @@ class InputOutput(abc.ABC):
         """
 
     def panels(self, model: Any, text: Any, search: Search, *, head: int | None = None) -> list[Panel]:
-        """Return the attention of a model that answers an input, to be drawn; of an LSTMN also that of its tape.
+        """Return the attention of a model that answers an input, to be drawn.
+
+        Of an LSTMN also that of its tape, and of a Transformer that reads the input once all layers and heads.
 
         Args:
             model: what answers.
@@ -124,13 +126,15 @@ class InputOutput(abc.ABC):
             head: of the attention, from 1, where a task lets one be chosen; None for what it shows by itself.
         """
         no_head(head)
-        with record_tapes(model, "encoder") as tapes:
+        with record_tapes(model, "encoder") as tapes, watched_heads(model) as seen:
             (found,) = self.predict(model, [text], search)[0][:1]
         drawn, texts = found.drawn(), found.source.split("\t")  # two texts have a tab between
         title = f"{' | '.join(map(isolated, texts))} → {isolated(found.text)}"
         shown = [] if drawn is None else [Panel(title, drawn[0], rows=drawn[1], columns=found.source_tokens)]
         if len(texts) == 1:
             shown += tape_panels(tapes, found.source if shown else title, found.source_tokens)
+        framed = ("<s>", *found.source_tokens, "</s>")
+        shown += seen_heads(seen, found.source_tokens, framed, title="" if shown else title)
         if not shown:
             raise ValueError("the model attends to nothing that could be drawn")
         return shown

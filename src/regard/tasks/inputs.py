@@ -25,8 +25,7 @@ from regard.recipes.file_data import (
     measured_section,
 )
 from regard.recipes.sections import Recipe
-from regard.tasks.registry import task_class
-from regard.tasks.task import Task
+from regard.tasks.task import Task, task_class
 
 Answer = TypeVar("Answer")
 
@@ -199,7 +198,7 @@ def file_overrides(recipe: Recipe, files: Sequence[Path], layout: FileLayout) ->
     if not files:
         return [f"data.{key}={json.dumps(value)}" for key, value in layout.reading().items()]
     reading = task_class(recipe.task).reading(recipe)
-    two = recipe.pairs or recipe.system.two_texts is not None
+    two = recipe.system.joins_texts(recipe) or recipe.system.two_columns(recipe) is not None
     fields = (reading.question, reading.second) if two else (reading.question,)
     section = measured_section(recipe.data, recipe.system, files, layout, fields, reading.answer)
     return [f"data={json.dumps(section, ensure_ascii=False)}"]

@@ -11,6 +11,18 @@ from regard.ops.weights import Weights
 from regard.tasks.class_weights import ClassWeights
 
 
+class Outputs(NamedTuple):
+    """Distributions that a model predicts for a batch.
+
+    Attributes:
+        logits: [..., V].
+        counts: [...], True where there is a target.
+    """
+
+    logits: Tensor
+    counts: Tensor
+
+
 class Loss(NamedTuple):
     """Sums over the tokens (or labels) of a batch.
 
@@ -20,6 +32,7 @@ class Loss(NamedTuple):
         tokens: how many there were.
         state: what the next window of the text begins with; None for examples.
         attended: what the model looked at; None without attention.
+        outputs: predicted distributions, of tasks with R-Drop.
     """
 
     total: Tensor
@@ -27,6 +40,7 @@ class Loss(NamedTuple):
     tokens: int
     state: Any = None
     attended: Weights | None = None
+    outputs: Outputs | None = None
 
 
 def copy_loss(log_probs: Tensor, target: Tensor, *, size: int, padding: int, smoothing: float) -> tuple[Tensor, Tensor]:

@@ -60,7 +60,14 @@ class Measurement:
 
 
 def measure(
-    model: nn.Module, task: Task, split: Split, recipe: Recipe, *, samples: int = 0, engine: Engine | None = None
+    model: nn.Module,
+    task: Task,
+    split: Split,
+    recipe: Recipe,
+    *,
+    samples: int = 0,
+    engine: Engine | None = None,
+    final: bool = True,
 ) -> Measurement:
     """Return the loss of a model on a split, and the metrics of its predictions.
 
@@ -71,6 +78,7 @@ def measure(
         recipe: metrics, search, and windows of long texts.
         samples: number of continuations of a language model.
         engine: search of another program; None for our own.
+        final: whether training is over, and scores that take long are measured too.
 
     Raises:
         NotFiniteError: the loss of a batch is not finite; the message names the module.
@@ -87,6 +95,8 @@ def measure(
                 "training data"
             )
         scores = task.likelihood_scores(split, total, tokens)
+        if final:
+            scores |= task.final_scores(model, split, recipe)
         if task.answer is None:
             texts = split.texts(task.question)[: samples * 7 : 7] if samples else []
             return Measurement(total / tokens, scores, tuple(task.samples(model, texts, recipe.search())), flatness)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.data.fields.tokenizer import Tokenizer
-from regard.explain.capture import capture
+from regard.explain.capture import Captured, capture
 from regard.explain.layers import panels_by_kind
 from regard.explain.panel import HeadsPanel, Panel
 from regard.models.bert import BertEncoder
@@ -107,10 +108,32 @@ def head_panels(
         rows: tokens that go into what writes, or of the only text.
         columns: tokens that are read; None for the same text.
     """
-    if not any(isinstance(module, CapturableModule) for module in model.modules()):
-        return []
-    with torch.inference_mode(), capture(model) as seen:
+    with torch.inference_mode(), watched_heads(model) as seen:
         run()
-    if any(len(calls) > 1 for calls in seen.values()):  # step by step: nothing that layers share
-        return []
-    return [panel for panel in panels_by_kind(seen, rows, columns) if panel.weights[..., 0, 0].numel() > 1]
+    return seen_heads(seen, rows, columns)
+
+
+@contextmanager
+def watched_heads(model: Any) -> Iterator[Captured]:
+    """Yield what is captured of a model, queries and keys included; nothing of one that does not attend."""
+    if not isinstance(model, nn.Module) or not any(isinstance(module, CapturableModule) for module in model.modules()):
+        yield Captured(())
+        return
+    with capture(model, vectors=True) as seen:
+        yield seen
+
+
+def seen_heads(
+    seen: Captured, rows: Sequence[str], columns: Sequence[str] | None = None, *, title: str = ""
+) -> list[HeadsPanel]:
+    """Return a panel for each kind of attention with several layers or heads; none of one that went step by step.
+
+    Args:
+        seen: of a model that has run once.
+        rows, columns: as in `head_panels`.
+        title: in front of the name of each kind.
+    """
+    if any(len(calls) > 1 or name.startswith("models.") for name, calls in seen.items()):
+        return []  # steps and the models of an ensemble are no layers of one model
+    found = [panel for panel in panels_by_kind(seen, rows, columns) if panel.weights[..., 0, 0].numel() > 1]
+    return [replace(panel, title=f"{title}: {panel.title}") if title else panel for panel in found]

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 
 from regard.constraints import draws_are_rewarded
-from regard.models.bidirectional import Bidirectional
 from regard.models.model_output import ModelOutput, log_softmax
-from regard.models.simple_attention import SimpleAttention
 from regard.nn.aligners import Hard
 from regard.specials import PAD
 
@@ -87,10 +85,8 @@ def check_draws(model: nn.Module) -> None:
     if not any(isinstance(module, Hard) for module in model.modules()):
         return
     for module in model.modules():
-        if isinstance(module, Bidirectional):
-            draws_are_rewarded("bidirectional")
-        if isinstance(module, SimpleAttention):
-            draws_are_rewarded("simple_attention")
+        if (kind := getattr(module, "unrewarded_draws", None)) is not None:
+            draws_are_rewarded(kind)
 
 
 def _from_here_on(steps: Tensor) -> Tensor:

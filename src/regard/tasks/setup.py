@@ -6,20 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from regard.data.batching.feed import ExampleFeed, Feed
+from regard.data.fields.labels import Labels
 from regard.data.problems import DataError
 from regard.evaluate.metrics import Metric
 from regard.evaluate.texts import paired_texts
 from regard.recipes.sections import Recipe
 from regard.tasks.build import make_model
+from regard.tasks.class_weights import ClassWeights
 from regard.tasks.position_check import check_positions
-from regard.tasks.registry import task_class
 from regard.tasks.reinforce import check_draws
 from regard.tasks.splits import Split, encode_split, examples
-from regard.tasks.task import FieldEncoders, Task
-from regard.tasks.weighting import weighted_task
+from regard.tasks.task import FieldEncoders, Task, task_class
 from regard.tasks.word_vectors import check_vector_files, check_vectors
 
 
@@ -123,3 +125,24 @@ def _check(metric: Metric, right: list[str]) -> None:
     paired_texts(metric.label, [""], [right])
     if metric.compares == "chunks":
         metric(right[:1], [right])
+
+
+def weighted_task(recipe: Recipe, task: Task, train: Split) -> Task:
+    """Return the task with the class weights of the recipe; the same task where it has none."""
+    wanted = recipe.train.class_weights
+    if wanted is None:
+        return task
+    labels = task.encoders[str(task.answer)]
+    assert isinstance(labels, Labels)
+    if wanted == "balanced":
+        return task.weighted(ClassWeights.balanced(_counts(train, str(task.answer), labels)))
+    return task.weighted(ClassWeights.named(wanted, labels))
+
+
+def _counts(train: Split, field: str, labels: Labels) -> NDArray[np.int64]:
+    """[C], how often each label occurs."""
+    if train.encoded is not None:
+        ids = train.encoded.ids(field)
+    else:  # nodes of a graph
+        ids = np.concatenate(labels.encode_all([example.fields[field] for example in train.examples]))
+    return np.bincount(ids, minlength=labels.size)

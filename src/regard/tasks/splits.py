@@ -12,8 +12,7 @@ from regard.data import Corpus, Examples, Mixture
 from regard.data.example import Value
 from regard.recipes.data_section import SplitName as Name
 from regard.recipes.sections import Recipe
-from regard.tasks.registry import task_class
-from regard.tasks.task import FieldEncoders
+from regard.tasks.task import FieldEncoders, task_class
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,10 @@ from regard.data.fields.target_kinds import ONE_LABEL
 from regard.data.fields.tokenizer import Tokenizer
 from regard.data.formats.joined_texts import SECOND, JoinedTexts
 from regard.data.problems import DataError
+from regard.parts import imported
 from regard.recipes.data_section import FieldLayout
 from regard.recipes.sections import Recipe, TokenizerPart
+from regard.recipes.system import system_of
 from regard.specials import EOS, PAD, UNK
 from regard.tasks.class_weights import ClassWeights
 from regard.tasks.input_output import InputOutput
@@ -31,6 +33,7 @@ from regard.tasks.loss import Loss
 from regard.tasks.tokenizers import ends_texts, field_values, learned_positions, tokens_field
 
 if TYPE_CHECKING:
+    from regard.evaluate.metric_result import MetricResult
     from regard.recipes.data_section import SplitName
     from regard.tasks.splits import Split
 
@@ -76,7 +79,7 @@ class Task(InputOutput):
             second=cls.context or SECOND,
             group=cls.context or cls.question,
             target_kind=ONE_LABEL,
-            adapt=JoinedTexts if recipe.pairs else lambda found: found,
+            adapt=JoinedTexts if recipe.system.joins_texts(recipe) else lambda found: found,
         )
 
     @classmethod
@@ -86,7 +89,7 @@ class Task(InputOutput):
         Those that learn an encoder keep it with the run. By default the question is a text, and the answer of the form
         that the data have.
         """
-        question = tokens_field(recipe.tokenizer, masked=recipe.reads_pairs)
+        question = tokens_field(recipe.tokenizer, masked=recipe.system.reads_pairs(recipe))
         if cls.answer is None:
             return {cls.question: question}
         return {cls.question: question, cls.answer: cls.reading(recipe).target_kind.field()}
@@ -241,9 +244,7 @@ class Task(InputOutput):
         """Yield the fields of `longest_inputs`, each with its phrase and its positions."""
         if recipe.train.batch.window is not None:  # which the recipe was checked for
             return
-        generated = [] if self.unit != "token" else [self.answer or self.question]
-        if recipe.model.kind == "bidirectional":
-            generated.append(self.question)
+        generated = self.generated_fields(recipe)
         texts = [field for field, encoder in self.encoders.items() if isinstance(encoder, Tokenizer)]
         for name, split in splits.items():
             for field in texts if split is not None else ():
@@ -251,6 +252,10 @@ class Task(InputOutput):
                 lengths = np.delete(split.corpus.lengths(field), list(dropped) if name == "train" else [])
                 most = int(lengths.max())
                 yield field, f"the longest {field} of the split {name}, {most} tokens", most + (field in generated)
+
+    def generated_fields(self, recipe: Recipe) -> Sequence[str]:
+        """Return the fields whose tokens the model generates."""
+        return [self.answer or self.question] if self.unit == "token" else []
 
     def longest_samples(self, recipe: Recipe) -> Iterator[tuple[str, int]]:
         """Yield likewise what a model is shown to make of examples; in most tasks nothing is."""
@@ -344,6 +349,16 @@ class Task(InputOutput):
         """Adapt the model to a validation loss; return a message about what changed, or None."""
         return None
 
+    def final_scores(self, model: nn.Module, split: Split, recipe: Recipe) -> dict[str, MetricResult]:
+        """Return scores that take long: measured after training and by `regard evaluate`; most tasks have none.
+
+        Args:
+            model: in evaluation mode; it is left as it was.
+            split: the evaluation data.
+            recipe: says what is measured.
+        """
+        return {}
+
     def tuned(self, model: Any, examples: Iterable[Example]) -> Task:
         """Return the task with parameters tuned on the validation split after training; most tasks have none.
 
@@ -384,3 +399,9 @@ def in_batches(
         part = order[begin : begin + size]
         ids = [list(rows[index]) or [UNK] for index in part]
         yield part, padded(ids, PAD).to(device), torch.tensor([len(row) for row in ids], device=device)
+
+
+def task_class(task: str) -> type[Task]:
+    """Return the class of a task."""
+    made: type[Task] = imported(system_of(task).task)
+    return made

@@ -17,8 +17,7 @@ from regard.data.batching.corpus import Corpus
 from regard.data.fields.tokenizer import Tokenizer
 from regard.data.formats.word_vectors import WordVectors
 from regard.data.problems import DataError
-from regard.recipes.sections import Recipe
-from regard.recipes.vectors_section import VectorsSection
+from regard.recipes.sections import Recipe, VectorsSection
 from regard.tasks.task import Task
 
 
@@ -56,9 +55,11 @@ def vector_tables(recipe: Recipe, task: Task, model: nn.Module) -> list[Embedded
     Raises:
         ValueError: the recipe names vectors, and the model has no such table.
     """
-    tables, found = task.embeddings(model), dict[int, EmbeddedFields]()
     sections = {field: task.tokenizer_part(recipe, field).vectors for field in task.encoders}
     wanted = {field: section for field, section in sections.items() if section is not None}
+    if not wanted:
+        return []
+    tables, found = task.embeddings(model), dict[int, EmbeddedFields]()
     for field, section in wanted.items():
         tokenizer, words = task.encoders[field], tables.get(field)
         if words is None or not isinstance(tokenizer, Tokenizer):
@@ -66,7 +67,7 @@ def vector_tables(recipe: Recipe, task: Task, model: nn.Module) -> list[Embedded
         before = found.get(id(words))
         fields = (field,) if before is None else (*before.fields, field)
         found[id(words)] = EmbeddedFields(fields, section, tokenizer, words)
-    if wanted and not found:
+    if not found:
         raise ValueError(
             f"tokenizer.vectors: the model {recipe.model.kind!r} has no table of embeddings that vectors could fill; "
             "leave vectors out"

@@ -108,7 +108,9 @@ class Checkpointing:
         """Restore the recurrent state of the rows of this process."""
         session = self.session
         world, rank = session.accelerator.num_processes, session.accelerator.process_index
-        kept: Mapping[str, Tensor] = {name: tensor[rank::world] for name, tensor in self.checkpoints.carried().items()}
+        # Copies, because products round differently in memory that begins anywhere, as that of a file does.
+        held = self.checkpoints.carried()
+        kept: Mapping[str, Tensor] = {name: tensor[rank::world].clone() for name, tensor in held.items()}
         if kept:
             model: Any = session.whole_model()
             rows = len(next(iter(kept.values())))

@@ -47,13 +47,14 @@ class Footprint:
 
 def forecast(recipe: Recipe, setup: Setup, model: nn.Module) -> Footprint:
     """Estimate the memory of the largest update of the first epoch, by running a few rows of its batch on the CPU."""
-    objective = Objective(model, setup.task, narrow=recipe.train.precision == "bfloat16").train()
+    objective = Objective.of(model, setup.task, recipe.train).train()
     update = (recipe.train.steps or _LAST) - 1  # where the model's own words are fed, they are by then
     batches = [setup.feed.batch(place) for place in large_places(setup.feed)]
     most, number = max((activations(objective, batch, update), number) for number, batch in enumerate(batches))
     weights = sum(parameter.nbytes for parameter in model.parameters())
     given = recipe.train.optimizer
-    moments = (0 if given.name == "sgd" else 2) + bool(given.momentum and given.name in ("sgd", "rmsprop"))
+    moments = {"sgd": 0, "nt_asgd": 1}.get(given.name, 2)
+    moments += bool(given.momentum and given.name in ("sgd", "nt_asgd", "rmsprop"))
     return Footprint(weights, moments * weights, most, batches[number])
 
 

@@ -11,7 +11,10 @@ from torch.optim import SGD, Adam, AdamW, Optimizer, RMSprop
 
 from regard.data.batching.batch import Batch
 from regard.recipes.sections import Recipe, TrainSection
+from regard.tasks.loss import Loss
 from regard.tasks.task import Task
+from regard.train.nt_asgd import NTASGD
+from regard.train.r_drop import r_drop
 from regard.train.schedule import (
     ConstantSchedule,
     CosineSchedule,
@@ -30,20 +33,32 @@ class Objective(nn.Module):
         model: what learns.
         task: what from.
         narrow: whether to compute in bfloat16 where that is safe; parameters and their gradients stay float32.
+        r_drop: weight α of R-Drop.
     """
 
-    def __init__(self, model: nn.Module, task: Task, *, narrow: bool = False) -> None:
+    def __init__(self, model: nn.Module, task: Task, *, narrow: bool = False, r_drop: float = 0.0) -> None:
         super().__init__()
         self.model = model
         self.task = task
         self.narrow = narrow
+        self.r_drop = r_drop
+
+    @classmethod
+    def of(cls, model: nn.Module, task: Task, section: TrainSection) -> Objective:
+        """Return the objective of a recipe."""
+        return cls(model, task, narrow=section.precision == "bfloat16", r_drop=section.r_drop)
 
     def forward(self, batch: Batch, update: int, state: Any = None) -> tuple[Tensor, Tensor, Any]:
         """Return (minimised loss, -log p), summed over the tokens of the batch, and the state for the next window."""
         device = next(iter(batch.tensors.values())).device
         with torch.autocast(device.type, torch.bfloat16, enabled=self.narrow):
-            loss = self.task.loss(self.model, batch, update=update, state=state)
+            loss = self._loss(batch, update, state)
+            if self.r_drop:
+                loss = r_drop(loss, self._loss(batch, update, state), self.r_drop)
         return loss.total, loss.nll, loss.state
+
+    def _loss(self, batch: Batch, update: int, state: Any) -> Loss:
+        return self.task.loss(self.model, batch, update=update, state=state)
 
 
 def make_optimizer(section: TrainSection, parameters: Iterable[nn.Parameter]) -> Optimizer:
@@ -51,6 +66,14 @@ def make_optimizer(section: TrainSection, parameters: Iterable[nn.Parameter]) ->
     given = section.optimizer
     if given.name == "sgd":
         return SGD(parameters, lr=given.rate, momentum=given.momentum, weight_decay=given.weight_decay)
+    if given.name == "nt_asgd":
+        return NTASGD(
+            parameters,
+            given.rate,
+            interval=given.interval,
+            momentum=given.momentum,
+            weight_decay=given.weight_decay,
+        )
     if given.name == "rmsprop":  # centred, as in Graves 2013
         return RMSprop(
             parameters,

@@ -12,7 +12,6 @@ from functools import cache
 import torch
 from torch import nn
 
-from regard.models.bidirectional import Bidirectional
 from regard.nn.external_memory import ExternalMemory
 from regard.nn.memory import Memory
 from regard.nn.shared_memory import SharedMemory
@@ -52,7 +51,7 @@ def by_layer(model: nn.Module, recipe: Recipe) -> bool:
     With scheduled sampling a layer is called once for each token, and processes have texts of different lengths; two
     directions are compared by weights that are made after the layers are done.
     """
-    return recipe.train.exposure.sampling is None and not isinstance(model, Bidirectional)
+    return recipe.train.exposure.sampling is None and not getattr(model, "late_weights", False)
 
 
 @torch.no_grad()

@@ -23,6 +23,7 @@ from regard.tasks.setup import Setup, prepare
 from regard.tasks.splits import Split
 from regard.tasks.word_vectors import load_vectors
 from regard.train.cuda_graphs import UpdateGraphs, is_host_bound, obstacle
+from regard.train.nt_asgd import NTASGD
 from regard.train.objective import Objective, make_optimizer, make_schedule
 from regard.train.pretrained import load_pretrained, pretrained_encoders
 from regard.train.schedule import ConstantSchedule, Schedule
@@ -91,7 +92,7 @@ class TrainingSession:
         if self.device.type == "cpu":
             tune_cpu(self.model)
         self.schedule = ConstantSchedule() if train.steps is None else make_schedule(self.recipe)
-        self.objective = self._distributed(Objective(self.model, self.task, narrow=train.precision == "bfloat16"))
+        self.objective = self._distributed(Objective.of(self.model, self.task, train))
         self.optimizer = make_optimizer(train, self.model.parameters())
         self.graphs = self._cuda_graphs()
 
@@ -179,6 +180,18 @@ class TrainingSession:
         copy = make_model(self.recipe, self.task).to(self.device)
         load_sharded(copy, self.model)
         return copy
+
+    def averaged(self) -> AbstractContextManager[None]:
+        """Return a context in which the model has the weights that its optimizer averaged, if it averages any."""
+        return self.optimizer.averaged() if isinstance(self.optimizer, NTASGD) else nullcontext()
+
+    def observe(self, value: float, *, higher_is_better: bool) -> str | None:
+        """Show a validation result to schedule and optimizer; return a message about what changed, or None."""
+        self.schedule.observe(value, higher_is_better=higher_is_better)
+        if not isinstance(self.optimizer, NTASGD) or self.optimizer.is_averaging:
+            return None
+        self.optimizer.observe(value, higher_is_better=higher_is_better)
+        return "weights are averaged from here on" if self.optimizer.is_averaging else None
 
     def signal_flags(self) -> Tensor:
         """Return 1 for the signal that this process received and 0 for all others, to be summed over processes."""

@@ -30,6 +30,10 @@ class Validator:
 
     def validate(self, progress: Progress) -> int | None:
         """Measure the model and keep it if it is the best; return the signal that asks to stop, if any came."""
+        with self.session.averaged():
+            return self._validate(progress)
+
+    def _validate(self, progress: Progress) -> int | None:
         session = self.session
         model = session.whole_model()
         measured = self._measure_valid(model, progress.step)
@@ -53,14 +57,14 @@ class Validator:
             valid = self._measure(model, session.setup.valid, samples)
             return valid, None if test is None else self._measure(model, test, samples)
 
-    def _measure(self, model: nn.Module, split: Split, samples: int = 0) -> Measurement:
-        return measure(model, self.session.task, split, self.session.recipe, samples=samples)
+    def _measure(self, model: nn.Module, split: Split, samples: int = 0, *, final: bool = True) -> Measurement:
+        return measure(model, self.session.task, split, self.session.recipe, samples=samples, final=final)
 
     def _measure_valid(self, model: nn.Module, step: int) -> Measurement | None:
         """Measure the validation split; return None if a signal came first."""
         try:
             with self.session.signals.measuring():
-                return self._measure(model, self.session.setup.valid)
+                return self._measure(model, self.session.setup.valid, final=False)
         except MeasurementStopped:
             return None
         except NotFiniteError as problem:
@@ -75,7 +79,7 @@ class Validator:
         progress.waited = 0 if verdict.hopeful else progress.waited + 1
         if verdict.better:
             progress.best, progress.best_step = values[selected[0]], progress.step
-        session.schedule.observe(values[selected[0]], higher_is_better=higher_is_better(selected[0]))
+        averages = session.observe(values[selected[0]], higher_is_better=higher_is_better(selected[0]))
         changed = session.task.after_validation(session.model, measured.loss)
         self.log.add(progress.step, "valid", values)
         if verdict.better and session.is_main:
@@ -83,8 +87,9 @@ class Validator:
         progress.unvalidated = False
         session.screen.validated(progress.step, values, better=verdict.better)
         warnings = self.warnings.after(progress.step, session.recipe.train.updates, measured, self.log.train_loss)
-        for warning in (*warnings, *([] if changed is None else [changed])):
-            session.screen.notice(warning)
+        for warning in (*warnings, changed, averages):
+            if warning is not None:
+                session.screen.notice(warning)
 
     def _tune(self, model: nn.Module) -> None:
         """Tune the parameters of the task, such as thresholds, and save them with its encoders."""

@@ -21,9 +21,9 @@ from regard.view.view import View
 
 _SCRIPTS = (
     "inflate.js",
-    "data.js",
     "colours.js",
     "canvas.js",
+    "data.js",
     "heatmap.js",
     "lines.js",
     "birdseye.js",
@@ -36,6 +36,7 @@ _SCRIPTS = (
     "viewer.js",
 )
 """In the order in which they need each other."""
+_FIRST_STRONG = "\u2068"  # begins what `isolated` isolates
 
 
 class Document:
@@ -60,9 +61,11 @@ class Document:
         view = view if isinstance(view, View) else View(tuple(view))
         for panel in view.panels:
             self._sections += 1
-            alone = len(view.panels) == 1 and not self._parts and panel.title == self.title
+            same = not self._parts and panel.title == self.title  # the title of the page is not repeated
+            alone = same and len(view.panels) == 1
             self._titled |= alone
-            self._parts.append(_section(panel, f"v{self._sections}", view.style, level=1 if alone else 2))
+            key, level = f"v{self._sections}", 1 if alone else 2
+            self._parts.append(_section(panel, key, view.style, level=level, titled=alone or not same))
         return self
 
     def insert(self, fragment: str) -> Document:
@@ -84,7 +87,7 @@ class Document:
             f"<style>{css}</style>"
         )
         body = "\n".join(self._parts)
-        title = f'<h1><bdi dir="auto">{escape(visible(self.title))}</bdi></h1>\n'
+        title = f"<h1>{_directed(self.title)}</h1>\n"
         heading = "" if self._titled else title
         return (
             f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body class="regard-page"><main>{heading}{body}\n'
@@ -92,7 +95,9 @@ class Document:
         )
 
 
-def section(panels: Sequence[Panel], *, key: str, style_first: Style | None = None) -> str:
+def section(
+    panels: Sequence[Panel], *, key: str, style_first: Style | None = None, level: int = 2, titled: bool = True
+) -> str:
     """Return panels as one `<section>` each, for a page with `style()` and `script()` in it.
 
     Without a script it shows titles and tables of the largest weights.
@@ -101,24 +106,36 @@ def section(panels: Sequence[Panel], *, key: str, style_first: Style | None = No
         panels: what is drawn.
         key: under which the state of the view stands in the address of the page; another for each section of a page.
         style_first: what is drawn first, of panels that can be drawn in several ways.
+        level: of the headings.
+        titled: show the titles; else only screen readers find them, of a view below a heading that says the same.
     """
     return "\n".join(
-        _section(panel, key if len(panels) == 1 else f"{key}-{number}", style_first)
+        _section(panel, key if len(panels) == 1 else f"{key}-{number}", style_first, level=level, titled=titled)
         for number, panel in enumerate(panels, start=1)
     )
 
 
-def _section(panel: Panel, key: str, style_first: Style | None, *, level: int = 2) -> str:
+def _section(panel: Panel, key: str, style_first: Style | None, *, level: int = 2, titled: bool = True) -> str:
     blobs = Blobs()
     described = payload(panel, blobs, first=style_first)
-    title = escape(visible(panel.title))
+    hidden = "" if titled else ' class="regard-unseen"'
     return (
         f'<section class="regard" id="{escape(key)}" aria-labelledby="{escape(key)}-title">'
-        f'<h{level} id="{escape(key)}-title"><bdi dir="auto">{title}</bdi></h{level}>\n'
+        f'<h{level} id="{escape(key)}-title"{hidden}>{_directed(panel.title)}</h{level}>\n'
         f'<div class="regard-view"></div>\n{table(panel)}\n'
         f'<script type="application/json" class="regard-panel">{as_json(described)}</script>\n'
         f'<script type="text/plain" class="regard-blobs">{blobs.text()}</script></section>'
     )
+
+
+def _directed(title: str) -> str:
+    """Return a title in its own direction; one of several texts, which are isolated, runs from left to right.
+
+    By its first letter "\u05d0 → a" would run from right to left, and the arrow would point from the answer to the
+    input.
+    """
+    direction = "ltr" if _FIRST_STRONG in title else "auto"
+    return f'<bdi dir="{direction}">{escape(visible(title))}</bdi>'
 
 
 def as_json(value: object) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from rich.cells import cell_len
 
 from regard.view.text import plain_name
 
@@ -15,6 +18,8 @@ if TYPE_CHECKING:
 
 COLUMN = 3.5
 """Inches of a column of a paper."""
+_LEFT, _NOTE = 0.06, 6.5  # inches left of a title; points of a note
+_LINES = 5  # of a title
 
 
 @dataclass(frozen=True)
@@ -43,28 +48,57 @@ class Drawing:
     """Something to draw.
 
     Attributes:
-        width, height: inches.
+        width, height: inches, one line of the title among them.
         on: draws it on a figure, or on a part of one.
+        title: above it, in as many lines as it needs.
+        note: below it, what colours and marks are.
+        points: of the title.
     """
 
     width: float
     height: float
     on: Callable[[FigureBase], None]
+    title: str = ""
+    note: str = ""
+    points: float = 9.0
 
 
 def figure_of(drawings: Sequence[Drawing]) -> Figure:
     """Return a figure of drawings one above the other, without pyplot: no window, no global state, fit for threads."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(max(one.width for one in drawings), sum(one.height for one in drawings)))
+    width = max(one.width for one in drawings)
+    titles = [wrapped(one.title, width, one.points) for one in drawings]
+    heights = [_height(one, title) for one, title in zip(drawings, titles, strict=True)]
+    figure = Figure(figsize=(width, sum(heights)))
     figure.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
-    if len(drawings) == 1:
-        drawings[0].on(figure)
-        return figure
-    parts = figure.subfigures(len(drawings), 1, squeeze=False, height_ratios=[one.height for one in drawings])
-    for part, drawing in zip(parts[:, 0], drawings, strict=True):
+    many = figure.subfigures(len(drawings), 1, squeeze=False, height_ratios=heights)[:, 0] if drawings[1:] else [figure]
+    for part, drawing, title in zip(many, drawings, titles, strict=True):
         drawing.on(part)
+        if title:
+            part.suptitle(title, x=_LEFT / width, ha="left", fontsize=drawing.points)
+        if drawing.note:
+            part.supxlabel(plain_name(drawing.note), x=_LEFT / width, ha="left", fontsize=_NOTE, color="0.35")
     return figure
+
+
+def _height(drawing: Drawing, title: str) -> float:
+    """Return the height of a drawing with all lines of its title, and its note."""
+    more = title.count("\n") * 1.3 * drawing.points
+    return drawing.height + (more + (2 * _NOTE if drawing.note else 0.0)) / 72
+
+
+def wrapped(title: str, width: float, points: float) -> str:
+    """Return a title in lines that fit into so many inches, five at most.
+
+    >>> wrapped("the black cat sat", 1.0, 9.0)
+    'the black\\ncat sat'
+    """
+    letters = max(8, int(72 * width / (0.58 * points)) - 2)
+    letters //= 2 if cell_len(title) > 1.5 * len(title) else 1  # Chinese letters are as wide as two
+    lines = [line for part in title.splitlines() for line in textwrap.wrap(part, letters)]
+    shown = lines if len(lines) <= _LINES else [*lines[: _LINES - 1], f"{lines[_LINES - 1][: letters - 1]}…"]
+    return "\n".join(map(title_of, shown))
 
 
 def write_figure(figure: Figure, path: Path, suffix: str) -> str | None:

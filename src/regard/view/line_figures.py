@@ -8,7 +8,7 @@ import numpy as np
 
 from regard.explain.lazy_rows import to_float32
 from regard.explain.panel import HeadsPanel, Panel
-from regard.view.drawing import Drawing, Look, inches_of, name_of, title_of
+from regard.view.drawing import Drawing, Look, inches_of, name_of
 from regard.view.map_figures import sequential
 from regard.view.text import plain_name
 
@@ -55,10 +55,10 @@ def lines(panel: Panel, look: Look) -> Drawing:
         axis.set(xlim=(-sides[0] / between, 1 + sides[1] / between), ylim=(max(rows, columns) - 0.5, -1.2))
         axis.text(-0.03, -0.9, plain_name(panel.down), ha="right", va="center", fontsize=look.font, color="0.35")
         axis.text(1.03, -0.9, plain_name(panel.along), ha="left", va="center", fontsize=look.font, color="0.35")
-        axis.set_title(title_of(panel.title), fontsize=look.title, loc="left", wrap=look.width is not None)
         axis.axis("off")
 
-    return Drawing(width, _ROW * (max(rows, columns) + 1) + 0.5, on)
+    height, note = _ROW * (max(rows, columns) + 1) + 0.5, f"as wide as the weight, {top:.2g} at most"
+    return Drawing(width, height, on, panel.title, note, look.title)
 
 
 def _line(axis: Axes, row: int, column: int, part: float) -> None:
@@ -97,16 +97,15 @@ def curves(panel: Panel, look: Look) -> Drawing:
         axis.tick_params(labelsize=look.font, length=2)
         axis.set_xlabel(plain_name(panel.along), fontsize=look.font + 1)
         axis.set_ylabel(plain_name(panel.down), fontsize=look.font + 1)
-        axis.set_title(title_of(panel.title), fontsize=look.title, loc="left")
         axis.spines[["top", "right"]].set_visible(False)
         axis.grid(axis="y", color="0.9")
         axis.legend(fontsize=look.font, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
 
-    return Drawing(width, 2.6 if look.width is None else 2.0, on)
+    return Drawing(width, 2.6 if look.width is None else 2.0, on, panel.title, points=look.title)
 
 
 def neurons(panel: HeadsPanel, look: Look) -> Drawing:
-    """Return how the query of the first row meets every key, dimension by dimension, in the first layer and head."""
+    """Return the products of the first row's query with every key, by dimension, in the first layer and head."""
     assert panel.queries is not None
     assert panel.keys is not None
     query, keys = to_float32(panel.queries[0, 0, 0]), to_float32(panel.keys[0, 0])
@@ -125,7 +124,7 @@ def neurons(panel: HeadsPanel, look: Look) -> Drawing:
         names = [name_of(name) for name in panel.columns] or [str(key + 1) for key in range(len(keys))]
         axes[0].set_yticks(range(len(keys)), names)
         axes[0].tick_params(labelsize=look.font, length=2)
-        first = panel.rows[0] if panel.rows else "1"
-        figure.suptitle(title_of(f"{panel.title}: what {first} looks for"), fontsize=look.title)
 
-    return Drawing(look.width or 7.0, min(12.0, max(1.2, _ROW * len(keys)) + 0.8), on)
+    first = panel.rows[0] if panel.rows else "1"
+    title, note = f"{panel.title}: query of {first}, layer 1, head 1", "orange: below zero, violet: above"
+    return Drawing(look.width or 7.0, min(12.0, max(1.2, _ROW * len(keys)) + 0.8), on, title, note, look.title)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from regard.explain.lazy_rows import to_float32
 from regard.explain.panel import HeadsPanel, Panel, StreamedPanel
-from regard.view.drawing import Drawing, Look, inches_of, name_of, title_of
+from regard.view.drawing import Drawing, Look, inches_of, name_of
 from regard.view.text import plain_name
 from regard.view.tiles import pooled
 
@@ -23,6 +23,8 @@ _CELL, _LEAST, _MOST = 0.2, 1.0, 12.0  # inches of a cell; of a map's sides, at 
 _NAMED = 64  # rows or columns that are named one by one; of more, only some are numbered
 _FINEST = 2048  # cells of a picture's sides; a larger map is pooled
 _THUMBNAIL = 0.75  # inches of one of many maps
+_PERCENT = 40  # rows or columns of a map with frames up to which its weights are written into the cells
+_LINEAR = 64  # columns up to which their colours are linear
 _GOLD = "#d0720a"
 _STOPS = ("#ffffff", "#edf8b1", "#c7e9b4", "#7fcdbb", "#41b6c4", "#1d91c0", "#225ea8", "#253494", "#081d58")
 
@@ -39,7 +41,6 @@ def heatmap(panel: Panel, look: Look) -> Drawing:
     def on(figure: FigureBase) -> None:
         axis: Axes = figure.subplots()
         shown = axis.imshow(values, aspect="auto", interpolation="nearest", **scale(values))
-        axis.set_title(title_of(panel.title), fontsize=look.title, loc="left", wrap=look.width is not None)
         axis.set_xlabel(plain_name(panel.along), fontsize=look.font + 1)
         axis.set_ylabel(plain_name(panel.down), fontsize=look.font + 1)
         axis.tick_params(labelsize=look.font, length=2)
@@ -49,7 +50,9 @@ def heatmap(panel: Panel, look: Look) -> Drawing:
         figure.colorbar(shown, ax=axis, pad=0.01, fraction=0.03).ax.tick_params(labelsize=look.font)
 
     beside = max(2.0, 1.0 + inches_of(panel.rows, look))
-    return Drawing(look.width or along + beside, down + names + _names(panel.columns, look), on)
+    marks = ["framed: gold links"] * bool(panel.outlined) + ["○ centre of a window"] * bool(panel.centres)
+    height, note = down + names + _names(panel.columns, look), "" if power else ", ".join(marks)
+    return Drawing(look.width or along + beside, height, on, panel.title, note, look.title)
 
 
 def scale(values: NDArray[Any]) -> dict[str, Any]:
@@ -58,6 +61,21 @@ def scale(values: NDArray[Any]) -> dict[str, Any]:
     signed = bool(values.size) and float(values.min()) < 0
     largest = largest or 1.0
     return {"cmap": "PuOr" if signed else sequential(), "vmin": -largest if signed else 0.0, "vmax": largest}
+
+
+def _rooted(bounds: dict[str, Any]) -> dict[str, Any]:
+    """Return colours by the square root of the magnitude: among many weights few are large."""
+    from matplotlib.colors import FuncNorm
+
+    def there(values: NDArray[Any]) -> NDArray[Any]:
+        found: NDArray[Any] = np.copysign(np.sqrt(np.abs(values)), values)
+        return found
+
+    def back(roots: NDArray[Any]) -> NDArray[Any]:
+        found: NDArray[Any] = np.copysign(np.square(roots), roots)
+        return found
+
+    return {"cmap": bounds["cmap"], "norm": FuncNorm((there, back), vmin=bounds["vmin"], vmax=bounds["vmax"])}
 
 
 def sequential() -> Colormap:
@@ -70,26 +88,29 @@ def sequential() -> Colormap:
 def birdseye(panel: HeadsPanel, look: Look) -> Drawing:
     """Return a small map for each layer, from top to bottom, and head."""
     layers, heads, rows, columns = panel.weights.shape
-    wide = _THUMBNAIL if look.width is None else (look.width - 0.5) / heads
+    wide = _THUMBNAIL if look.width is None else (look.width - 0.9) / heads
     high = wide * min(1.6, max(0.4, rows / max(1, columns)))
 
     def on(figure: FigureBase) -> None:
         axes = figure.subplots(layers, heads, squeeze=False)
-        bounds = scale(to_float32(panel.weights))
+        bounds = _rooted(scale(to_float32(panel.weights))) if columns > _LINEAR else scale(to_float32(panel.weights))
         for layer in range(layers):
             for head in range(heads):
                 axis = axes[layer, head]
-                axis.imshow(to_float32(panel.weights[layer, head]), aspect="auto", interpolation="nearest", **bounds)
+                shown = axis.imshow(
+                    to_float32(panel.weights[layer, head]), aspect="auto", interpolation="nearest", **bounds
+                )
                 axis.set(xticks=[], yticks=[])
                 if layer == 0:
                     axis.set_title(plain_name(_of(panel.heads, head)), fontsize=look.font, pad=2)
                 if head == 0:
                     axis.set_ylabel(plain_name(_of(panel.layers, layer)), fontsize=look.font, rotation=0, ha="right")
-        figure.suptitle(title_of(panel.title), fontsize=look.title)
+        figure.colorbar(shown, ax=axes, pad=0.01, fraction=0.03).ax.tick_params(labelsize=look.font)
         figure.supylabel("layer", fontsize=look.font)
         figure.supxlabel("head", fontsize=look.font)
 
-    return Drawing(look.width or max(2.5, heads * wide + 0.6), layers * (high + 0.06) + 0.75, on)
+    width, height = look.width or max(2.9, heads * wide + 1.0), layers * (high + 0.06) + 0.75
+    return Drawing(width, height, on, panel.title, points=look.title)
 
 
 def _of(names: Sequence[str], number: int) -> str:
@@ -124,9 +145,15 @@ def _name(axis: Axes, panel: Panel, along: float, down: float, look: Look) -> No
 
 
 def _mark(axis: Axes, panel: Panel) -> None:
-    """Frame the gold cells, and mark the centres of windows."""
+    """Frame the gold cells, with weights in percent as in Koehn & Knowles 2017; and mark the centres of windows."""
     from matplotlib.patches import Rectangle
 
+    if panel.outlined and panel.values.numel() and max(panel.values.shape) <= _PERCENT:
+        values = to_float32(panel.values)
+        for row, column in zip(*np.nonzero(np.abs(values) >= 0.01), strict=True):
+            shade = "white" if abs(values[row, column]) > 0.5 * np.abs(values).max() else "0.2"
+            text = f"{100 * values[row, column]:.0f}"
+            axis.text(column, row, text, ha="center", va="center", fontsize=5, color=shade)
     for row, column in panel.outlined:
         axis.add_patch(Rectangle((column - 0.46, row - 0.46), 0.92, 0.92, fill=False, edgecolor=_GOLD, linewidth=1.4))
     if panel.centres:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rich.cells import cell_len
 
 from regard.explain.panel import TextPanel
-from regard.view.drawing import Drawing, Look, title_of
+from regard.view.drawing import Drawing, Look
 from regard.view.text import plain_name, visible
 
 if TYPE_CHECKING:
@@ -60,7 +60,8 @@ def marked_text_drawing(panel: TextPanel, look: Look) -> Drawing:
     def on(figure: FigureBase) -> None:
         draw_marked_text(figure.subplots(), panel, font=_FONT * min(1.0, width / (columns * _CHARACTER)))
 
-    return Drawing(width if look.width else width + 2.0, height + 0.6, on)
+    note = "blue: weight of a word, red: of a line; dark for large"
+    return Drawing(width if look.width else width + 2.0, height + 0.6, on, panel.title, note, look.title)
 
 
 def _size(lines: Iterable[list[Placed]]) -> tuple[int, int]:
@@ -87,7 +88,6 @@ def draw_marked_text(axis: Axes, panel: TextPanel, *, font: float = _FONT) -> No
     columns, rows = _size(lines)
     axis.set_xlim(0, columns)
     axis.set_ylim(rows, 0)
-    axis.set_title(title_of(panel.title), fontsize=9, loc="left")
     axis.axis("off")
 
 

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from regard.explain.panel import GraphPanel
-from regard.view.drawing import Drawing, title_of
+from regard.view.drawing import Drawing
 from regard.view.text import plain_name
 
 if TYPE_CHECKING:
@@ -27,12 +27,14 @@ def network(panel: GraphPanel) -> Drawing:
     A loop, a node that reads itself, is a ring around it. Who reads the first node, the one that was asked for, is not
     drawn: its lines are what it reads.
     """
-    return Drawing(_SIDE + 2.0, _SIDE + 0.6, partial(_draw, panel))
+    note = "width of a line: the weight by which one end reads the other; of a ring: by which a node reads itself"
+    return Drawing(_SIDE + 2.0, _SIDE + 0.6, partial(_draw, panel), panel.title, note)
 
 
 def _draw(network: GraphPanel, figure: FigureBase) -> None:
     from matplotlib import colormaps
     from matplotlib.collections import LineCollection
+    from matplotlib.patheffects import withStroke
 
     axis: Axes = figure.subplots()
     weights = network.values.detach().float().cpu()
@@ -50,13 +52,13 @@ def _draw(network: GraphPanel, figure: FigureBase) -> None:
     sizes = [_ASKED] + [_NODE] * (len(places) - 1)
     rings = [0.6 + _THICKEST * float(weight) for weight in weights.diagonal()]
     axis.scatter(x, y, s=sizes, c=colours, edgecolors="0.3", linewidths=rings, zorder=2)
+    halo = [withStroke(linewidth=2.0, foreground="white")]
     for name, (across, up) in zip(network.rows, places, strict=True):
-        axis.annotate(plain_name(name), (across, up), ha="center", va="center", fontsize=7, zorder=3)
+        axis.annotate(plain_name(name), (across, up), ha="center", va="center", fontsize=7, zorder=3, path_effects=halo)
     for group in groups:
         axis.scatter([], [], s=60, color=palette(groups.index(group) % _COLOURS), label=plain_name(group))
     if groups:
         axis.legend(title="label", fontsize=7, title_fontsize=7, loc="upper right", frameon=False)
-    axis.set_title(title_of(network.title), fontsize=9, loc="left")
     axis.set_aspect("equal")
     axis.margins(0.12)
     axis.axis("off")

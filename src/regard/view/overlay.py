@@ -95,13 +95,9 @@ def regions(
     lines = max((_label(label).count("\n") + 1 for label in labels), default=1)
 
     def on(figure: FigureBase) -> None:
-        if title:
-            figure.suptitle(_label(title, 90), fontsize=10)
-        no_ticks: dict[str, Any] = {
-            "xticks": (),
-            "yticks": (),
-        }  # which would be placed, though never seen
-        panels = figure.subplots(down, across, squeeze=False, subplot_kw=no_ticks).ravel()
+        # Unseen ticks would still be placed, in each panel.
+        hidden: dict[str, Any] = {"xticks": (), "yticks": ()}
+        panels = figure.subplots(down, across, squeeze=False, subplot_kw=hidden).ravel()
         for number, panel in enumerate(panels):
             panel.set_axis_off()
             if number > len(labels):
@@ -118,7 +114,8 @@ def regions(
             )
 
     height_of_all = down * (side[0] + 0.24 + 0.17 * lines) + 0.12 + (0.3 if title else 0.0)
-    return Drawing(across * (max(side[1], _LABEL) + 0.12), height_of_all, on)
+    note = "light: large weights, relative to the largest, whose number is below"
+    return Drawing(across * (max(side[1], _LABEL) + 0.12), height_of_all, on, title, note, 10.0)
 
 
 def draw_glimpses(
@@ -179,8 +176,6 @@ def glimpses(
         axis = figure.subplots()
         axis.imshow(shown, extent=(0, width, height, 0), interpolation="nearest")
         axis.set(xlim=(low[0], high[0]), ylim=(high[1], low[1]), facecolor="0.85", xticks=[], yticks=[])
-        if title:
-            axis.set_title(_label(title, 60), fontsize=10)
         axis.plot(*centres.T, color="white", linewidth=1.2, path_effects=_outlined(), zorder=3)
         colours = colormaps["cool"](
             np.linspace(0.0, 1.0, len(centres))
@@ -201,7 +196,8 @@ def glimpses(
                 path_effects=_outlined(), zorder=5,
             )  # fmt: skip
 
-    return Drawing(max(across * scale, 1.5), max(down * scale, 1.0) + (0.3 if title else 0.0), on)
+    note = "numbers: order of the glimpses"
+    return Drawing(max(across * scale, 1.5), max(down * scale, 1.0) + (0.3 if title else 0.0), on, title, note, 10.0)
 
 
 def draw_alignment(
@@ -260,8 +256,6 @@ def alignment(
             extent=(0.0, seconds, 0, heard.shape[1]), interpolation="nearest",
         )  # fmt: skip
         upper.set_ylabel("mel band", fontsize=8)
-        if title:
-            upper.set_title(_label(title, 90), fontsize=10, loc="left")
         lower.imshow(
             rows, aspect="auto", cmap="Blues", vmin=0.0, vmax=max(float(rows.max()), 1e-12),
             extent=(0.0, seconds, len(labels), 0), interpolation="nearest",
@@ -272,7 +266,8 @@ def alignment(
         for axis in (upper, lower):
             axis.tick_params(labelsize=8, length=2)
 
-    return Drawing(min(12.0, max(5.0, 2.5 * seconds)) + 0.8, sum(heights) + (1.0 if title else 0.75), on)
+    width, height = min(12.0, max(5.0, 2.5 * seconds)) + 0.8, sum(heights) + (1.0 if title else 0.75)
+    return Drawing(width, height, on, title, f"dark blue: a weight of {float(rows.max()):.2f}", 10.0)
 
 
 def upsampled(weights: Tensor, grids: Sequence[tuple[int, int]], size: tuple[int, int]) -> Tensor:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
-from regard.explain.lazy_rows import as_lazy_rows, to_float32
+from regard.explain.lazy_rows import LazyRows, as_lazy_rows, to_float32
 from regard.explain.panel import (
     CurvesPanel,
     FramesPanel,
@@ -22,12 +23,17 @@ from regard.explain.panel import (
     TextPanel,
 )
 from regard.view.blobs import Blobs
+from regard.view.precision import affordable, budget
 from regard.view.style import Style
 from regard.view.text import visible
-from regard.view.tiles import EXACT_CELLS, FINE_CELLS, LARGEST, Tiling, tiled
+from regard.view.tiles import EXACT_CELLS, LARGEST, Tiling, tiled
 
 _LARGEST_OF_ALL = 1 << 17
 """Weights of all heads together that are kept in float32 of a panel with many of them."""
+_EXACT_BYTES = 7.5
+"""Bytes of a page that one of these takes, with its column."""
+_HEADS = 0.8
+"""Share of a page that is for single heads; the rest is for the means of layers."""
 
 
 def payload(panel: Panel, blobs: Blobs, *, first: Style | None = None) -> dict[str, Any]:
@@ -86,9 +92,7 @@ def _plain(panel: Panel, blobs: Blobs) -> dict[str, Any]:
 
 
 def _streamed(panel: StreamedPanel, blobs: Blobs) -> dict[str, Any]:
-    rows, columns = panel.source.shape
-    how = Tiling(panel.full, panel.signed, exact=rows * columns <= EXACT_CELLS)
-    return {"kind": "map", "maps": [tiled(panel.source, how, blobs)]}
+    return {"kind": "map", "maps": _tiled([panel.source], Tiling(panel.full, panel.signed), blobs)}
 
 
 def _heads(panel: HeadsPanel, blobs: Blobs) -> dict[str, Any]:
@@ -100,8 +104,8 @@ def _heads(panel: HeadsPanel, blobs: Blobs) -> dict[str, Any]:
         "layers": names,
         "heads": [visible(name) for name in panel.heads] or [str(number) for number in range(1, heads + 1)],
         "reading": panel.kind,
-        "maps": _maps(every, blobs),
-        "means": _maps(list(panel.weights.mean(1)), blobs),
+        "maps": _maps(every, blobs, share=_HEADS if heads > 1 else 1.0),
+        "means": _maps(list(panel.weights.mean(1)), blobs, share=1 - _HEADS) if heads > 1 else [],
     }
     if panel.queries is not None and panel.keys is not None:
         for name, vectors in (("queries", panel.queries), ("keys", panel.keys)):
@@ -188,15 +192,24 @@ def _map(values: Tensor, blobs: Blobs) -> dict[str, Any]:
     return _maps([values], blobs)[0]
 
 
-def _maps(maps: Sequence[Tensor], blobs: Blobs) -> list[dict[str, Any]]:
-    """Return several maps of one scale, exact where they are small together."""
+def _maps(maps: Sequence[Tensor], blobs: Blobs, *, share: float = 1.0) -> list[dict[str, Any]]:
+    """Return several maps of one scale; `share` of what their weights may take of a page is for them."""
     signed = any(one.numel() and float(one.min()) < 0 for one in maps)
     full = max((float(one.abs().max()) for one in maps if one.numel()), default=0.0) or 1.0
-    cells, rows = sum(one.numel() for one in maps), sum(len(one) for one in maps)
-    share = LARGEST if len(maps) == 1 else min(LARGEST, _LARGEST_OF_ALL // max(1, rows))
-    fine = len(maps) == 1 or cells <= FINE_CELLS
-    how = Tiling(full, signed, exact=cells <= EXACT_CELLS, largest=share, thumbnail=len(maps) > 1, fine=fine)
-    return [tiled(as_lazy_rows(one), how, blobs) for one in maps]
+    return _tiled(
+        [as_lazy_rows(one) for one in maps], Tiling(full, signed, thumbnail=len(maps) > 1), blobs, share=share
+    )
+
+
+def _tiled(maps: Sequence[LazyRows], how: Tiling, blobs: Blobs, *, share: float = 1.0) -> list[dict[str, Any]]:
+    """Return maps of one shape and scale, exact where they are small together."""
+    height, width = maps[0].shape if maps else (0, 0)
+    rows = len(maps) * height
+    if rows * width > EXACT_CELLS:
+        count = LARGEST if len(maps) == 1 else min(LARGEST, _LARGEST_OF_ALL // rows)
+        how = replace(how, exact=False, largest=count)
+        how = affordable(maps, how, share * budget(rows * width) - _EXACT_BYTES * rows * count)
+    return [tiled(one, how, blobs) for one in maps]
 
 
 def _picture(picture: Tensor, blobs: Blobs) -> list[Any]:

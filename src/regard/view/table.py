@@ -7,10 +7,10 @@ from html import escape
 
 import numpy as np
 
-from regard.explain.lazy_rows import as_lazy_rows, to_float32
+from regard.explain.lazy_rows import LazyRows, as_lazy_rows, to_float32
 from regard.explain.panel import GlimpsePanel, Panel, ParametersPanel, StreamedPanel, TextPanel
 from regard.view.text import visible
-from regard.view.tiles import largest
+from regard.view.tiles import largest, strips
 
 _ROWS, _LARGEST = 200, 3
 
@@ -51,10 +51,13 @@ def _rows(panel: Panel) -> Iterator[tuple[str, str]]:
     height, width = source.shape
     if not height or not width:
         return
-    columns, values = largest(source.read(0, min(_ROWS, height)), min(_LARGEST, width))
-    for row, (places, weights) in enumerate(zip(columns.tolist(), values.tolist(), strict=True)):
-        told = (f"{_name(panel.columns, place)} {value:.4g}" for place, value in zip(places, weights, strict=True))
-        yield _name(panel.rows, row), f"<td>{', '.join(told)}</td>"
+    row = 0
+    for part in strips(LazyRows((min(_ROWS, height), width), source.make), 1):
+        columns, values = largest(part, min(_LARGEST, width))
+        for places, weights in zip(columns.tolist(), values.tolist(), strict=True):
+            told = (f"{_name(panel.columns, place)} {value:.4g}" for place, value in zip(places, weights, strict=True))
+            yield _name(panel.rows, row), f"<td>{', '.join(told)}</td>"
+            row += 1
 
 
 def _marked(panel: TextPanel) -> Iterator[tuple[str, str]]:

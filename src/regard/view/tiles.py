@@ -1,6 +1,6 @@
-r"""Maps of weights as tiles: 8 bits per weight, on a square-root scale, in a pyramid of ever coarser levels.
+r"""Maps of weights as tiles: at most 8 bits per weight, on a square-root scale, in a pyramid of ever coarser levels.
 
-    q = round(n sign(w) sqrt(|w| / full))        n = 255; 127 of signed values; 31 and 15 of very many maps
+    q = round(n sign(w) sqrt(|w| / full)),  0 where |w| < floor        n = 255, 127 of signed values, or fewer
 
 Half a step of q is an error of about sqrt(w full) / n of a weight w, so small weights keep their shade. A cell of
 the next level is the largest in magnitude of its four cells below: a single strong weight is seen from any distance.
@@ -21,14 +21,11 @@ from regard.view.blobs import Blobs, Place
 
 TILE = 512
 """Cells of a tile's sides."""
-MOST_CELLS = 180_000_000
-"""Cells of the finest level that is kept; a larger map begins with a coarser one."""
-FINE_CELLS = 1 << 22
-"""Cells of the panels that have all 8 bits; those with more have 5, for a page that a browser can still hold."""
 EXACT_CELLS = 1 << 18
 """Cells of the panels whose weights are kept in float32 besides: 1 MiB."""
 LARGEST = 8
 """Weights of each row that are kept in float32 of a larger map."""
+_GROUP = 32  # columns of a group, of which the largest of a row are looked for
 
 Pixels = NDArray[np.integer[Any]]
 
@@ -75,7 +72,7 @@ class _Level:
         self.waiting = []
         for begin in range(0, self.columns, TILE):
             tile = strip[:, begin : begin + TILE]
-            self.tiles.append(self.blobs.add(tile) if tile.any() else 0)
+            self.tiles.append(self.blobs.add_pixels(tile) if tile.any() else 0)
 
 
 def pooled(values: NDArray[Any], side: int) -> NDArray[Any]:
@@ -116,9 +113,15 @@ def quantised(values: NDArray[np.float32], how: Tiling) -> Pixels:
     >>> quantised(np.array([[-1.0, 0.25]], np.float32), Tiling(1.0, signed=True))
     array([[-127,   64]], dtype=int8)
     """
-    root = np.sqrt((np.abs(values) if how.signed else values.clip(min=0.0)) / how.full).clip(max=1.0)
-    steps: Pixels = np.rint(how.steps * np.copysign(root, values)).astype(np.int8 if how.signed else np.uint8)
-    return steps
+    size = np.abs(values) if how.signed else values.clip(min=0.0)
+    if how.floor:
+        size[size < how.floor] = 0.0
+    size /= how.full
+    np.sqrt(size, out=size)
+    size *= how.steps
+    np.rint(size, out=size)
+    np.minimum(size, how.steps, out=size)
+    return np.copysign(size, values, out=size).astype(np.int8) if how.signed else size.astype(np.uint8)
 
 
 def largest(values: NDArray[np.float32], count: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
@@ -128,15 +131,27 @@ def largest(values: NDArray[np.float32], count: int) -> tuple[NDArray[np.int32],
     (array([[1, 2]], dtype=int32), array([[-0.9,  0.5]], dtype=float32))
     """
     size = np.abs(values)
-    part = np.argpartition(size, -count, axis=1)[:, -count:] if count < size.shape[1] else _every(size.shape)
+    part = _candidates(size, count)
     found = np.take_along_axis(size, part, 1)
-    order = np.lexsort((part, -found), axis=1)  # of equal weights the first column
+    order = np.lexsort((part, -found), axis=1)[:, :count]  # of equal weights the first column
     columns = np.take_along_axis(part, order, 1)
     return columns.astype(np.int32), np.take_along_axis(values, columns, 1)
 
 
-def _every(shape: tuple[int, ...]) -> NDArray[np.int64]:
-    return np.broadcast_to(np.arange(shape[1]), shape)
+def _candidates(size: NDArray[np.float32], count: int) -> NDArray[np.int64]:
+    """Return columns [n, k] among which the largest of each row are: those of the groups with the largest maxima.
+
+    Group g of G has the columns g, g + G, g + 2 G, ...: so maxima run over whole rows, which is fast.
+    """
+    rows, width = size.shape
+    groups = width // _GROUP
+    if groups <= count:
+        return np.broadcast_to(np.arange(width), size.shape)
+    tops = size[:, : groups * _GROUP].reshape(rows, _GROUP, groups).max(1)
+    best = np.argpartition(tops, -count, axis=1)[:, -count:]  # [n, count]
+    inside = (best[:, :, None] + groups * np.arange(_GROUP)).reshape(rows, -1)
+    behind = np.broadcast_to(np.arange(groups * _GROUP, width), (rows, width - groups * _GROUP))
+    return np.concatenate([inside, behind], axis=1)
 
 
 @dataclass(frozen=True)
@@ -149,7 +164,9 @@ class Tiling:
         exact: keep all values in float32 besides.
         largest: else of each row so many.
         thumbnail: a level of at most 64 cells per side, for pictures of many maps.
-        fine: all 8 bits, or 5 of them.
+        shades: the number of shades beside zero; half of them for either sign.
+        floor: the least magnitude that has a shade.
+        power: a cell of the finest level is 2^power x 2^power weights.
     """
 
     full: float
@@ -157,12 +174,28 @@ class Tiling:
     exact: bool = True
     largest: int = LARGEST
     thumbnail: bool = False
-    fine: bool = True
+    shades: int = 255
+    floor: float = 0.0
+    power: int = 0
 
     @property
     def steps(self) -> int:
         """The q of the largest magnitude."""
-        return (127 if self.fine else 15) if self.signed else (255 if self.fine else 31)
+        return self.shades // 2 if self.signed else self.shades
+
+
+def _pixels(part: NDArray[np.float32], how: Tiling) -> Pixels:
+    """Return the pixels of some rows; where all are zero, they are not computed."""
+    side, width = 1 << how.power, part.shape[1]
+    made = np.zeros((_cells(len(part), how.power), _cells(width, how.power)), np.int8 if how.signed else np.uint8)
+    tops = (np.abs(part) if how.signed else part).max(0)  # of each column
+    least = max(how.floor, how.full * (0.49 / how.steps) ** 2)
+    for begin in range(0, width, TILE * side):
+        end = begin + TILE * side
+        if tops[begin:end].max() >= least:
+            cells = part[:, begin:end]
+            made[:, begin // side : _cells(end, how.power)] = quantised(pooled(cells, side) if side > 1 else cells, how)
+    return made
 
 
 def tiled(rows: LazyRows, how: Tiling, blobs: Blobs) -> dict[str, Any]:
@@ -174,26 +207,24 @@ def tiled(rows: LazyRows, how: Tiling, blobs: Blobs) -> dict[str, Any]:
         blobs: takes the tiles.
     """
     height, width = rows.shape
-    power = 0
-    while _cells(height, power) * _cells(width, power) > MOST_CELLS:
-        power += 1
+    power = how.power
     levels = _levels(_cells(width, power), max(_cells(height, power), _cells(width, power)), blobs)
     exact, columns, values = [], [], []
     thumbnail = _Thumbnail(rows.shape) if how.thumbnail else None
     count = 0 if how.exact else min(how.largest, width)
-    for part in _strips(rows, 1 << power):
-        levels[0].push(quantised(pooled(part, 1 << power) if power else part, how))
+    for part in strips(rows, 1 << power):
+        levels[0].push(_pixels(part, how))
         if how.exact:
             exact.append(part)
         if count:
             where, what = largest(part, count)
-            columns.append(where)
+            columns.append(where if width > 1 << 16 else where.astype(np.uint16))
             values.append(what)
         if thumbnail is not None:
             thumbnail.push(part)
     levels[0].close()
     described: dict[str, Any] = {"rows": height, "columns": width, "full": how.full, "signed": how.signed}
-    described |= {"steps": how.steps, "power": power}
+    described |= {"steps": how.steps, "floor": how.floor, "power": power}
     described["levels"] = [{"rows": one.rows, "columns": one.columns, "tiles": one.tiles} for one in levels]
     if how.exact:
         described["exact"] = blobs.add(np.concatenate(exact))
@@ -240,7 +271,7 @@ class _Thumbnail:
             self._row += 1
 
 
-def _strips(rows: LazyRows, multiple: int) -> Iterator[NDArray[np.float32]]:
+def strips(rows: LazyRows, multiple: int) -> Iterator[NDArray[np.float32]]:
     """Yield rows of a map in float32, about 16 MiB at a time, a multiple of the squares that are pooled."""
     height, width = rows.shape
     step = max(1, (1 << 22) // max(1, width) // multiple) * multiple

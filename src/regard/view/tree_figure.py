@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from regard.explain.panel import ParametersPanel
-from regard.view.drawing import Drawing, Look, title_of
+from regard.view.drawing import Drawing, Look
 from regard.view.text import plain_name
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ def tree(panel: ParametersPanel, look: Look) -> Drawing:
             _draw(axis, panel, area, look)
         axis.set(xlim=(0, width), ylim=(_HEIGHT, 0))
         axis.axis("off")
-        axis.set_title(title_of(panel.title), fontsize=look.title, loc="left")
 
-    return Drawing(width, _HEIGHT + 0.4, on)
+    note = "area: number of parameters; blue: trained, hatched grey: frozen"
+    return Drawing(width, _HEIGHT + 0.4, on, panel.title, note, look.title)
 
 
 def _draw(axis: Axes, panel: ParametersPanel, area: Area, look: Look) -> None:

@@ -77,7 +77,7 @@ def merged(panel: Panel) -> Panel:
         rows=tuple(word for word, _ in down or ()),
         columns=tuple(word for word, _ in along or ()),
         outlined=tuple({(_of(row, down), _of(column, along)): None for row, column in panel.outlined}),
-        centres=(),
+        centres=_centres(panel.centres, down, along),
     )
 
 
@@ -91,6 +91,26 @@ def _merged(values: Tensor, down: Words | None, along: Words | None) -> Tensor:
     if along is not None:
         values = torch.stack([values[..., places].sum(-1) for _, places in along], -1)
     return values
+
+
+def _centres(centres: Sequence[float], down: Words | None, along: Words | None) -> tuple[float, ...]:
+    """Return places among words, of a word that reads the mean of its pieces'.
+
+    >>> _centres((0.0, 1.0, 2.5), [("a", [0, 1]), ("b", [2])], [("xy", [0, 1]), ("z", [2])])
+    (0.0, 1.5)
+    """
+    placed = [centre if along is None else _place(centre, along) for centre in centres]
+    if down is None or not placed:
+        return tuple(placed)
+    return tuple(sum(placed[place] for place in places) / len(places) for _, places in down)
+
+
+def _place(centre: float, along: Words) -> float:
+    """Return a place among pieces as one among words, both counted at the middle of their cells."""
+    piece = min(max(int(centre + 0.5), 0), along[-1][1][-1])
+    number = _of(piece, along)
+    places = along[number][1]
+    return number + (centre - places[0] + 0.5) / len(places) - 0.5
 
 
 def _of(place: int, words: Words | None) -> int:

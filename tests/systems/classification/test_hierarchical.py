@@ -130,3 +130,23 @@ def test_it_learns_by_heart() -> None:
 def test_directions_halve_the_width() -> None:
     with pytest.raises(ValueError, match="hidden_dim is 7"):
         build("hierarchical", SIZE, CLASSES, hidden_dim=7)
+
+
+@pytest.mark.parametrize("pooling", ["attention", "mean"])
+def test_sentences_in_order_of_length_change_nothing(pooling: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = model(pooling=pooling)
+    text, lengths = batch([*DOCUMENTS, [[4] * 7, [5], [6, 6, 6]]], more=3)
+
+    def both() -> list[Tensor]:
+        made.zero_grad()
+        predicted = made(text, lengths)
+        predicted.logits.square().sum().backward()
+        weights = [] if predicted.attended is None else [predicted.attended.weights()]
+        return [predicted.logits, *weights, *(one.grad.clone() for one in made.parameters() if one.grad is not None)]
+
+    whole = both()
+    monkeypatch.setattr("regard.systems.classification.hierarchical.CPU_ROWS", 2)
+    parted = both()
+    assert len(whole) == len(parted)
+    for one, other in zip(whole, parted, strict=True):
+        assert_close(one, other, tolerance=1e-10)

@@ -10,7 +10,7 @@ import pytest
 from regard.data import DataError
 from regard.recipes.load import load
 from regard.systems.classification.utterances import Utterances
-from regard.tasks.registry import task_class
+from regard.tasks.task import task_class
 
 
 def test_each_turn_has_its_label(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from regard.data import DataError
+from regard.data.word_ngrams import WordNGrams
 from regard.systems.cloze.mira import tune_mira
 from regard.systems.cloze.reranker import FEATURES, LanguageModelReranker
 from regard.systems.cloze.word_classes import word_classes
-from regard.systems.cloze.word_ngrams import WordNGrams
 
 TEXT = [[0, 0, 1, 3], [0, 1, 1, 0, 3], [1, 1, 2, 3]]
 

@@ -11,7 +11,7 @@ from regard.data import DataError
 from regard.recipes.load import load
 from regard.systems.replies.dialogues import Dialogues, history, parsed_turns
 from regard.systems.replies.smalltalk import Smalltalk
-from regard.tasks.registry import task_class
+from regard.tasks.task import task_class
 
 
 def write(path: Path, *dialogues: list[str]) -> Path:

@@ -11,11 +11,10 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from regard.data.problems import DataError
-from regard.systems.retrieval import bm25, vector_search
+from regard.systems.retrieval import bm25, index
 from regard.systems.retrieval.bm25 import BM25, words_of
-from regard.systems.retrieval.index import Index
+from regard.systems.retrieval.index import Index, nearest
 from regard.systems.retrieval.ranking import Ranking, fused
-from regard.systems.retrieval.vector_search import nearest
 
 PASSAGES = ["A red car, a red roof.", "a blue car", "ein Haus für dich", "the boat", "red"]
 
@@ -56,7 +55,7 @@ def test_no_common_word_and_no_passage_find_nothing() -> None:
 @pytest.mark.parametrize("block", [1, 7 * 5, 1 << 20])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
 def test_blocks_find_the_nearest(block: int, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vector_search, "_NUMBERS", block)
+    monkeypatch.setattr(index, "_BLOCK", block)
     vectors, queries = torch.randn(53, 5).to(dtype), torch.randn(3, 5)
     wanted = (queries @ vectors.float().mT).topk(11, dim=1)
     for row, ranked in enumerate(nearest(queries, vectors, 11)):

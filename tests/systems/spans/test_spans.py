@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from regard.data import SPECIALS, DataError, SpanField, SpanTable, Squad, Tokenizer
-from regard.data.batching.windows import WindowCutter, Windows, word_numbers
 from regard.data.example import Example
 from regard.data.problems import SkippedLines
 from regard.systems.recall.glossary import Glossary
 from regard.systems.spans.diaries import Diaries
+from regard.systems.spans.windows import WindowCutter, Windows, word_numbers
 
 PASSAGE = "Zoë wasn't in São Paulo (1843–50); 3.5% of it — “naïve” — she sold  near the old harbour."
 

@@ -14,9 +14,7 @@ from regard.data.batching.batch import Batch
 from regard.data.batching.feed import BatchPosition, Feed
 from regard.data.fields.padding import PER_EXAMPLE, PaddingRule
 from regard.data.fields.tokenizer import Tokenizer
-from regard.data.sound.spec_augment import SpecAugment
 from regard.data.sound.spectrogram import LogMel
-from regard.data.sound.voices import Voices
 from regard.decode.search import Search
 from regard.models.encoded import Encoded
 from regard.specials import BOS, EOS, PAD
@@ -26,7 +24,9 @@ from regard.systems.speech.features import SoundFeatures
 from regard.systems.speech.frames import FrameEncoderConfig, state_counts
 from regard.systems.speech.listener import Listener
 from regard.systems.speech.sounds import Sound
+from regard.systems.speech.spec_augment import SpecAugment
 from regard.systems.speech.task import Transcription
+from regard.systems.speech.voices import Voices
 from regard.tasks.ensemble import make_ensemble
 from regard.train.cuda_graphs import padding_batch, recorded_sizes, write
 from tests.mechanism import assert_close

@@ -15,10 +15,10 @@ from regard.alignment.sentence_pairs import SentencePair
 from regard.data.fields.tokenizer import Tokenizer
 from regard.decode.search import Search
 from regard.models import build
-from regard.models.bidirectional import Bidirectional
 from regard.models.copying import Copying
 from regard.runs.folder import RunError
 from regard.systems.translation.alignment_choice import FILE, AlignmentChoice, candidates, kept_choice, ranked
+from regard.systems.translation.bidirectional import Bidirectional
 from regard.systems.translation.force_decoding import force_decode, source_reads
 from regard.systems.translation.task import Translation
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Protocol
 
 from regard.data.batching.batch import Batch
-from regard.data.batching.feed import BatchPosition, Feed
+from regard.data.batching.feed import BatchPosition, Feed, WrappedFeed
 
 
 class Augmentation(Protocol):
@@ -22,7 +21,7 @@ class Augmentation(Protocol):
         """Return a phrase that names the changes."""
 
 
-class AugmentedFeed(Feed):
+class AugmentedFeed(WrappedFeed):
     """Batches of another feed with changes, anew in each epoch.
 
     Args:
@@ -31,18 +30,8 @@ class AugmentedFeed(Feed):
     """
 
     def __init__(self, inner: Feed, augmentation: Augmentation) -> None:
-        self.inner, self.augmentation = inner, augmentation
-        self.per_epoch, self.dropped = inner.per_epoch, inner.dropped
-
-    @property
-    def unwrapped(self) -> Feed:
-        return self.inner
-
-    def after(self, epoch: int, position: int) -> Iterator[BatchPosition]:
-        return self.inner.after(epoch, position)
-
-    def tokens(self, place: BatchPosition) -> int:
-        return self.inner.tokens(place)
+        super().__init__(inner)
+        self.augmentation = augmentation
 
     def batch(self, place: BatchPosition, rank: int = 0, world: int = 1) -> Batch:
         batch = self.inner.batch(place, rank, world)

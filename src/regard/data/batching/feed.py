@@ -37,9 +37,12 @@ class Feed(abc.ABC):
         """The feed whose batches these are, where they are those of another with something done to them."""
         return self
 
-    @abc.abstractmethod
     def after(self, epoch: int, position: int) -> Iterator[BatchPosition]:
-        """The places from here on, without end."""
+        """The places from here on, without end; by default all epochs have as many batches."""
+        while True:
+            for number in range(position, self.per_epoch):
+                yield BatchPosition(epoch, number)
+            epoch, position = epoch + 1, 0
 
     @abc.abstractmethod
     def tokens(self, place: BatchPosition) -> int:
@@ -52,6 +55,28 @@ class Feed(abc.ABC):
     @abc.abstractmethod
     def __str__(self) -> str:
         """One clause for people."""
+
+
+class WrappedFeed(Feed):
+    """Batches of another feed with something done to them; a subclass says what in `batch`.
+
+    Args:
+        inner: the other feed.
+    """
+
+    def __init__(self, inner: Feed) -> None:
+        self.inner = inner
+        self.per_epoch, self.dropped = inner.per_epoch, inner.dropped
+
+    @property
+    def unwrapped(self) -> Feed:
+        return self.inner.unwrapped
+
+    def after(self, epoch: int, position: int) -> Iterator[BatchPosition]:
+        return self.inner.after(epoch, position)
+
+    def tokens(self, place: BatchPosition) -> int:
+        return self.inner.tokens(place)
 
 
 class _Planned(NamedTuple):
@@ -156,12 +181,6 @@ class StreamFeed(Feed):
         self.field = field
         self.stream = Stream.of(corpus, field, batch=rows, steps=window, eos=ends)
         self.per_epoch = len(self.stream)
-
-    def after(self, epoch: int, position: int) -> Iterator[BatchPosition]:
-        while True:
-            for number in range(position, self.per_epoch):
-                yield BatchPosition(epoch, number)
-            epoch, position = epoch + 1, 0
 
     def tokens(self, place: BatchPosition) -> int:
         return self.stream[place.position].target.numel()

@@ -12,8 +12,7 @@ import numpy as np
 
 from regard.data.fields.column import Column, Ints
 from regard.data.fields.field import Field
-from regard.data.fields.labels import Labels, names_of
-from regard.data.fields.tags import TagsField
+from regard.data.fields.labels import Labels, TagsField, names_of
 from regard.data.problems import DataError
 
 

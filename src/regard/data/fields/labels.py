@@ -15,7 +15,7 @@ import numpy as np
 from regard.data.fields.column import Column, EncodedRows, Ints, Part, all_below, concatenate_rows
 from regard.data.fields.field import Field
 from regard.data.fields.field_encoder import FieldEncoder
-from regard.data.fields.padding import PaddedArray, PaddingRule
+from regard.data.fields.padding import PER_EXAMPLE, PaddedArray, PaddingRule, table
 from regard.data.problems import DataError
 from regard.specials import IGNORE
 
@@ -143,3 +143,28 @@ def names_of(content: object, path: str | Path) -> tuple[str, ...]:
     if not isinstance(content, list) or not all(isinstance(name, str) for name in content):
         raise DataError(f"{path} is not a list of labels, for example ['neg', 'pos'] in JSON")
     return tuple(content)
+
+
+@dataclass(frozen=True)
+class TagsField(LabelField):
+    """A label per word: ids [B, T] padded with -100, and their number per text [B].
+
+    >>> TagsField(Labels(("DT", "NN"))).encode([["DT", "NN"], []])["ids"].counts
+    array([2, 0])
+    """
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (Part("ids"),)
+
+    def predicted(self, column: Column) -> Ints:
+        return column.counts("ids")
+
+    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, PaddedArray]:
+        begins = column.offsets["ids"][examples]
+        counts = column.offsets["ids"][examples + 1] - begins
+        ids = table(column.values["ids"], begins, counts, pad=IGNORE)
+        return {
+            name: PaddedArray(ids, PaddingRule(IGNORE, (0, 0))),
+            f"{name}_lengths": PaddedArray(counts, PER_EXAMPLE),
+        }

@@ -36,16 +36,21 @@ class Jsonl(DataReader):
 
     def read(self) -> Iterator[Example | BadLine]:
         """Objects that have all the keys."""
-        path = Path(self.path)
-        for line in good_lines(path, self.encoding, self.max_line):
-            if isinstance(line, BadLine):
-                yield line
-            elif line.text.strip():
-                yield self._example(line.text, f"{path}:{line.number}")
+        for found, where in json_lines(Path(self.path), self.encoding, self.max_line):
+            if isinstance(found, BadLine):
+                yield found
+            else:
+                yield select_fields(found, self.keys, where, self.may_be_blank)
 
-    def _example(self, text: str, where: str) -> Example | BadLine:
-        found = json_object(text, where)
-        return found if isinstance(found, BadLine) else select_fields(found, self.keys, where, self.may_be_blank)
+
+def json_lines(path: Path, encoding: str, longest: int) -> Iterator[tuple[dict[str, Any] | BadLine, str]]:
+    """Yield the object of each line that is not blank, or why it has none, and where it stands."""
+    for line in good_lines(path, encoding, longest):
+        if isinstance(line, BadLine):
+            yield line, line.where
+        elif line.text.strip():
+            where = f"{path}:{line.number}"
+            yield json_object(line.text, where), where
 
 
 def json_object(text: str, where: str) -> dict[str, Any] | BadLine:

@@ -39,6 +39,13 @@ class Aligner(nn.Module, abc.ABC):
             state: `state.step` is the number of the first query, `state.align` the result of `start` or the last call.
         """
 
+    def centres(self, query: Tensor, memory: Memory, state: AttentionState) -> Tensor | None:
+        """Return the place p_t among the keys around which each query reads, [B, H, T]; None without such a place.
+
+        Args: those of `forward`.
+        """
+        return None
+
     def start(self, memory: Memory) -> Past:
         """Return the state of the aligner before the first query."""
         return ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from regard.arguments import Count, checked
@@ -40,6 +41,13 @@ class LocalM(Aligner):
 
     def forward(self, energy: Tensor, query: Tensor, memory: Memory, state: AttentionState) -> Aligned:
         return Aligned(local_m_weights(energy, memory.mask, window=self.window, step=state.step, hold=self.hold))
+
+    def centres(self, query: Tensor, memory: Memory, state: AttentionState) -> Tensor:
+        """Return the numbers of the queries, [B, 1, T]; with `hold` at most that of the last key."""
+        numbers = torch.arange(state.step, state.step + query.shape[1], device=query.device).expand(len(query), -1)
+        if self.hold:
+            numbers = torch.minimum(numbers, memory.lengths.unsqueeze(1) - 1)
+        return numbers.unsqueeze(1)  # [B, 1, T]
 
     def extra_repr(self) -> str:
         return f"window={self.window}" + ", hold=True" * self.hold

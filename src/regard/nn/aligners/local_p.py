@@ -61,8 +61,12 @@ class LocalP(Aligner):
         return share * lengths[:, None, None]
 
     def forward(self, energy: Tensor, query: Tensor, memory: Memory, state: AttentionState) -> Aligned:
-        position = self.position(query, memory.lengths)
+        position = self.centres(query, memory, state)
         return Aligned(local_p_weights(energy, position, memory.mask, window=self.window))
+
+    def centres(self, query: Tensor, memory: Memory, state: AttentionState) -> Tensor:
+        """Return p_t, [B, H, T]."""
+        return self.position(query, memory.lengths)
 
     def extra_repr(self) -> str:
         return f"window={self.window}, num_heads={self.num_heads}"

@@ -56,6 +56,9 @@ class Score(nn.Module, abc.ABC):
     without_dropout: tuple[str, ...] = ()
     """Those that cannot drop weights."""
 
+    inner_product: bool = False
+    """True if energies are inner products of what `queries` and `keys` give, times a factor."""
+
     from_the_end: bool = False
     """True if a query's place is counted from the end of the memory, so that queries must be read together."""
 

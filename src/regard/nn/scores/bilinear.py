@@ -38,6 +38,7 @@ class Bilinear(Score):
     """
 
     implementations = CARD.names
+    inner_product = True
 
     def __init__(self, query_dim: Size, key_dim: Size, *, num_heads: Size = 1) -> None:
         super().__init__(num_heads=num_heads)

@@ -28,6 +28,7 @@ class Dot(Score):
     """
 
     implementations = CARD.names
+    inner_product = True
 
     def energy(self, query: Tensor, memory: Memory, state: AttentionState) -> Tensor:
         return dot_score(query, memory.key)
@@ -50,6 +51,7 @@ class ScaledDot(Score):
     """
 
     implementations = SCALED_CARD.names
+    inner_product = True
 
     def energy(self, query: Tensor, memory: Memory, state: AttentionState) -> Tensor:
         return scaled_dot_score(query, memory.key)

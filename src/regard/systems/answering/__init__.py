@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from regard.recipes.system import System
-from regard.systems.answering.checks import check_tokenizer, metric_options
-from regard.systems.answering.sections import StoriesData, WorldData
+from regard.systems.answering.sections import StoriesData, WorldData, check_tokenizer, metric_options
 
 SYSTEM = System(
     name="answer",

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from regard.recipes.data_section import FieldLayout
+from regard.recipes.data_section import FieldLayout, GeneratedData
 from regard.recipes.data_sections import SplitFiles
-from regard.recipes.generated_sections import GeneratedData
 
 if TYPE_CHECKING:
     from regard.data.example import DataReader
+    from regard.evaluate.metrics import Metric
+    from regard.recipes.sections import Recipe
 
 
 class StoriesData(SplitFiles):
@@ -45,3 +47,17 @@ class WorldData(GeneratedData):
     """Largest number of sentences of a story; the smallest is 4."""
     seed: int = 0
     """Seed of the stories."""
+
+
+def check_tokenizer(recipe: Recipe) -> None:
+    """An answer is one word of the vocabulary."""
+    section = recipe.tokenizer
+    if section.kind != "words":
+        raise ValueError(f"an answer is one word, so kind is 'words' for the task 'answer'; it is {section.kind!r}")
+    if section.split != "whitespace":
+        raise ValueError(f"an answer is one word, apple,milk too, so split is 'whitespace'; it is {section.split!r}")
+
+
+def metric_options(recipe: Recipe, metric: Metric) -> Mapping[str, Any]:
+    """Return the options of metrics of labels: an answer is one label, whatever is in it."""
+    return {"whole": True} if metric.compares == "labels" else {}

@@ -6,14 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, get_args
 
-import numpy as np
-
-from regard.data.batching.order import splitmix64
 from regard.data.example import Example, Value
 from regard.data.fields.sentences import Sentences
 from regard.data.generated import Generated
 from regard.data.hash_split import Part
 from regard.data.problems import DataError
+from regard.data.random_draws import Dice, random_numbers
 
 Asked = Literal["one_fact", "two_facts", "yes_no", "counting"]
 
@@ -73,7 +71,7 @@ class World(Generated):
     def example(self, index: int) -> Example:
         attempt = 0
         while True:
-            dice = _Dice(self.longest, self.seed, index, attempt)
+            dice = Dice(random_numbers(self.seed, index, attempt))
             told = _tell(dice, self.shortest + dice.below(self.longest - self.shortest + 1), self.asked)
             asked = _QUESTIONS[self.asked](told, dice)
             if asked and self.is_here(" ".join(told.story)):
@@ -81,19 +79,6 @@ class World(Generated):
                 fields: dict[str, Value] = {"story": told.story, "question": question, "answer": answer}
                 return Example(fields, self.where(index))
             attempt += 1
-
-
-class _Dice:
-    """Numbers that are a function of the seeds."""
-
-    def __init__(self, longest: int, *seeds: int) -> None:
-        self._rolls = iter(splitmix64(np.arange(5 * longest + 8, dtype=np.uint64), *seeds).tolist())
-
-    def below(self, bound: int) -> int:
-        return int(next(self._rolls) % bound)
-
-    def of(self, choices: Sequence[str]) -> str:
-        return choices[self.below(len(choices))]
 
 
 class _Told(NamedTuple):
@@ -104,14 +89,14 @@ class _Told(NamedTuple):
     holders: dict[str, str]
 
 
-def _tell(dice: _Dice, sentences: int, asked: str) -> _Told:
+def _tell(dice: Dice, sentences: int, asked: str) -> _Told:
     told = _Told(Sentences(), {}, {})
     while len(told.story) < sentences:
         told.story.append(_event(told, dice, things=asked in ("two_facts", "counting")))
     return told
 
 
-def _event(told: _Told, dice: _Dice, *, things: bool) -> str:
+def _event(told: _Told, dice: Dice, *, things: bool) -> str:
     """Something happens: mostly a walk, or a person does something with a thing."""
     _, places, holders = told
     person, kind = dice.of(_PEOPLE), dice.below(2)
@@ -131,7 +116,7 @@ def _event(told: _Told, dice: _Dice, *, things: bool) -> str:
     return f"{person} {dice.of(_WENT)} the {place}"
 
 
-def _where_is(told: _Told, dice: _Dice, names: Sequence[str], article: str) -> tuple[str, str] | None:
+def _where_is(told: _Told, dice: Dice, names: Sequence[str], article: str) -> tuple[str, str] | None:
     known = [name for name in names if name in told.places]
     if not known:
         return None
@@ -139,7 +124,7 @@ def _where_is(told: _Told, dice: _Dice, names: Sequence[str], article: str) -> t
     return f"where is {article}{name}", told.places[name]
 
 
-def _yes_no(told: _Told, dice: _Dice) -> tuple[str, str] | None:
+def _yes_no(told: _Told, dice: Dice) -> tuple[str, str] | None:
     person = dice.of([name for name in _PEOPLE if name in told.places])
     right = told.places[person]
     if dice.below(2):
@@ -148,13 +133,13 @@ def _yes_no(told: _Told, dice: _Dice) -> tuple[str, str] | None:
     return f"is {person} in the {dice.of(others)}", "no"
 
 
-def _counting(told: _Told, dice: _Dice) -> tuple[str, str] | None:
+def _counting(told: _Told, dice: Dice) -> tuple[str, str] | None:
     busy = [name for name in _PEOPLE if name in told.holders.values()]
     person = dice.of(busy if busy and dice.below(4) else [name for name in _PEOPLE if name in told.places])
     return f"how many things does {person} hold", _NUMBERS[list(told.holders.values()).count(person)]
 
 
-_QUESTIONS: dict[str, Callable[[_Told, _Dice], tuple[str, str] | None]] = {
+_QUESTIONS: dict[str, Callable[[_Told, Dice], tuple[str, str] | None]] = {
     "one_fact": lambda told, dice: _where_is(told, dice, _PEOPLE, ""),
     "two_facts": lambda told, dice: _where_is(told, dice, _THINGS, "the "),
     "yes_no": _yes_no,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from regard.recipes.system import System
-from regard.systems.bits.checks import check_training
 from regard.systems.bits.sections import (
     AssociativeRecallData,
     CopyData,
     NgramsData,
     PrioritySortData,
     RepeatCopyData,
+    check_training,
 )
 
 SYSTEM = System(

@@ -78,6 +78,8 @@ class NTM(nn.Module):
         initial: initial weights of the heads: on the first row, or on all rows alike; see `Addressing`.
         tape: initial content of the tape: `"constant"`, the same small number everywhere, or `"learned"`, for tasks
             that read a row before anything was written there.
+        key_bias: compare keys with rows that have a further component of 1, so that rows of zeros can be found by
+            content; not in the paper.
 
     Shapes: inputs [B, T, input_dim] -> logits [B, T, output_dim].
 
@@ -107,6 +109,7 @@ class NTM(nn.Module):
         shifts: int = 3,
         initial: Initial = "peaked",
         tape: Literal["constant", "learned"] = "constant",
+        key_bias: bool = False,
     ) -> None:
         super().__init__()
         self.input_dim, self.rows, self.row_dim = input_dim, rows, row_dim
@@ -118,7 +121,15 @@ class NTM(nn.Module):
             if controller == "lstm"
             else _feedforward(width, hidden_dim, num_layers)
         )
-        self.heads = NTMHeads(hidden_dim, row_dim, reads=read_heads, writes=write_heads, shifts=shifts, initial=initial)
+        self.heads = NTMHeads(
+            hidden_dim,
+            row_dim,
+            reads=read_heads,
+            writes=write_heads,
+            shifts=shifts,
+            initial=initial,
+            key_bias=key_bias,
+        )
         self.output_map = nn.Linear(hidden_dim + read_heads * row_dim, output_dim)
 
     def start(self, batch: int) -> NTMState:

@@ -10,6 +10,7 @@ from regard.recipes.data_section import DataSection, FieldLayout, SplitName
 
 if TYPE_CHECKING:
     from regard.data.example import Examples
+    from regard.recipes.sections import Recipe
     from regard.systems.bits.episodes import Algorithm
 
 
@@ -111,3 +112,9 @@ class PrioritySortData(EpisodeData):
     """Number of input vectors."""
     highest: int = Field(16, ge=1)
     """Number of output vectors, those of highest priority."""
+
+
+def check_training(recipe: Recipe) -> None:
+    """A batch is a number of sequences."""
+    if recipe.train.batch.sentences is None:
+        raise ValueError("batch has no sentences, and the task 'bits' draws so many at a time; set sentences")

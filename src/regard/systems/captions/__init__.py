@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from regard.recipes.system import System
-from regard.systems.captions.checks import check_decoding, check_training
 from regard.systems.captions.sections import (
     CaptionDecoding,
     CaptionedPicturesData,
     CaptionTraining,
     Flickr8kData,
     ScenesData,
+    check_decoding,
+    check_training,
 )
 
 SYSTEM = System(

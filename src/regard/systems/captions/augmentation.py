@@ -1,11 +1,110 @@
-"""Random changes of pictures in training: crops, flips, colours."""
+"""Random crops, flips and colours of pictures, as a function of the seed, the epoch and the example."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
 from regard.data.batching.batch import Batch
-from regard.data.pictures.augmentation import PictureAugmentation
+from regard.data.random_draws import uniform_draws
+
+_STREAM = 0x9C70  # keeps these draws apart from others of the same seed, epoch and example
+_DRAWS = 7
+
+
+@dataclass(frozen=True, kw_only=True)
+class PictureAugmentation:
+    r"""Changes to training pictures that leave their meaning alone.
+
+    An example gets the same changes in every run of a seed, in whichever batch it stands. So a resumed run is the same
+    run. All pictures of a batch are changed in one pass, on the device that they are on.
+
+    Attributes:
+        crop: the least share of each side that a crop keeps; the crop is stretched to the whole picture again. 1 crops
+            nothing.
+        flip: half of the pictures are mirrored, left to right. Not for digits, nor for
+            captions that say left and right.
+        brightness: b: all values are multiplied by a number from 1 - b to 1 + b.
+        contrast: c: distances from the picture's mean grey are multiplied by a number from 1 - c to 1 + c.
+        saturation: s: distances of each pixel from its own grey are multiplied by a number from 1 - s to 1 + s.
+
+    >>> pictures = torch.arange(2 * 3 * 5 * 7, dtype=torch.uint8).reshape(2, 3, 5, 7)
+    >>> changed = PictureAugmentation(crop=0.8, flip=True)(pictures, [3, 11], seed=1, epoch=0)
+    >>> changed.shape, changed.dtype
+    (torch.Size([2, 3, 5, 7]), torch.uint8)
+    """
+
+    crop: float = 1.0
+    flip: bool = False
+    brightness: float = 0.0
+    contrast: float = 0.0
+    saturation: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.crop <= 1.0:
+            raise ValueError(f"picture augmentation: crop must lie in (0, 1]; got {self.crop}")
+        for name in ("brightness", "contrast", "saturation"):
+            if not 0.0 <= getattr(self, name) <= 1.0:
+                raise ValueError(f"picture augmentation: {name} must lie in [0, 1]; got {getattr(self, name)}")
+
+    def __call__(self, pictures: Tensor, examples: Sequence[int], *, seed: int, epoch: int) -> Tensor:
+        """Change pictures [B, C, H, W], uint8 or floats in [0, 1], and return them in the same dtype.
+
+        Args:
+            pictures: C is 1 or 3.
+            examples: [B], the index of each in its data set.
+            seed: of the run.
+            epoch: the number of the epoch.
+        """
+        if pictures.dim() != 4 or pictures.shape[1] not in (1, 3) or len(examples) != len(pictures):
+            raise ValueError(
+                "picture augmentation: pictures must be [B, C, H, W] with C = 1 or 3 and one index per picture; "
+                f"got {list(pictures.shape)} and {len(examples)} indices"
+            )
+        draws = torch.from_numpy(uniform_draws(examples, _DRAWS, seed, epoch, _STREAM)).to(pictures.device)  # [B, 7]
+        # Halves have too few steps for positions in a picture.
+        working = pictures.dtype if pictures.dtype in (torch.float32, torch.float64) else torch.float32
+        values = pictures.to(working) / (1.0 if pictures.is_floating_point() else 255.0)
+        values = self._colours(self._places(values, draws[:, :4]), draws[:, 4:].to(working)).clamp(0.0, 1.0)
+        return values.to(pictures.dtype) if pictures.is_floating_point() else (values * 255.0).round().to(torch.uint8)
+
+    def _places(self, values: Tensor, draws: Tensor) -> Tensor:
+        """Crops and flips in one resampling, so that the picture is blurred once."""
+        if self.crop == 1.0 and not self.flip:
+            return values
+        share = self.crop + (1.0 - self.crop) * draws[:, 0]
+        right, down = ((1.0 - share) * (2.0 * draws[:, column] - 1.0) for column in (1, 2))
+        mirror = torch.where(draws[:, 3] < 0.5, -1.0, 1.0) if self.flip else torch.ones_like(share)
+        zero = torch.zeros_like(share)
+        rows = [torch.stack((mirror * share, zero, right), 1), torch.stack((zero, share, down), 1)]
+        turns = torch.stack(rows, 1).to(values.dtype)  # [B, 2, 3]
+        grid = F.affine_grid(turns, list(values.shape), align_corners=False)
+        return F.grid_sample(values, grid, mode="bilinear", padding_mode="border", align_corners=False)
+
+    def _colours(self, values: Tensor, draws: Tensor) -> Tensor:
+        brightness, contrast, saturation = (
+            (1.0 + strength * (2.0 * draws[:, column] - 1.0))[:, None, None, None]
+            for column, strength in enumerate((self.brightness, self.contrast, self.saturation))
+        )
+        if self.brightness:
+            values = (values * brightness).clamp(0.0, 1.0)
+        if self.contrast:
+            values = torch.lerp(_grey(values).mean((2, 3), keepdim=True), values, contrast).clamp(0.0, 1.0)
+        if self.saturation and values.shape[1] == 3:
+            values = torch.lerp(_grey(values), values, saturation)
+        return values
+
+
+def _grey(values: Tensor) -> Tensor:
+    """Luma of ITU-R 601, [B, 1, H, W]."""
+    if values.shape[1] == 1:
+        return values
+    red, green, blue = values.unbind(1)
+    return (0.299 * red + 0.587 * green + 0.114 * blue).unsqueeze(1)
 
 
 @dataclass(frozen=True)

@@ -185,10 +185,6 @@ class Captioner(EncoderDecoder[DecoderState]):
         memory = self.attention.remember(encoded.states, values, mask=encoded.mask)
         return DecoderState(self._first_state(encoded), SharedMemory(memory), self.attention.start(memory))
 
-    def embed(self, tokens: Tensor, state: DecoderState) -> Tensor:
-        words: Tensor = self.words(tokens)
-        return words
-
     def advance(self, words: Tensor, state: DecoderState) -> DecoderOutput[DecoderState]:
         if self.attention is None:
             outputs, layers = run_layers(self.layers, words, state.layers)

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from pydantic import Field
 
-from regard.recipes.data_section import FieldLayout, SplitName
+from regard.recipes.data_section import FieldLayout, GeneratedData, SplitName
 from regard.recipes.data_sections import Files, SplitFiles
 from regard.recipes.files import DataFile
-from regard.recipes.generated_sections import GeneratedData
-from regard.recipes.section import Section
+from regard.recipes.section import Section, own_keys
 
 if TYPE_CHECKING:
     from regard.data.example import DataReader, Examples
     from regard.data.pictures.reading import PictureShape
+    from regard.recipes.sections import Recipe
 
 
 class PictureSection(Protocol):
@@ -162,3 +162,18 @@ class Flickr8kData(Files, PictureShapeKeys):
             return None
         root = self.root or Path()
         return Flickr8k(root / named, root / self.captions, root / self.images, **self.reading())
+
+
+def check_training(recipe: Recipe) -> None:
+    """A penalty on attention needs attention, and random crops and colours need pictures."""
+    train = own_keys(recipe.train, CaptionTraining)
+    if train.augment is not None and recipe.data.picture_shape() is None:  # type: ignore[attr-defined]
+        raise ValueError("augment changes pictures, and data.features are feature maps; remove train.augment")
+    if train.doubly_stochastic and recipe.model.attention == "none":
+        raise ValueError("doubly_stochastic is a penalty on attention; the model has attention 'none', set it to 0")
+
+
+def check_decoding(recipe: Recipe) -> None:
+    """Coverage counts what was attended to."""
+    if recipe.search().coverage and recipe.model.attention == "none":
+        raise ValueError("coverage is of a model that attends to its source; this one has attention 'none'")

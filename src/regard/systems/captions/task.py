@@ -18,7 +18,6 @@ from regard.data.example import Example
 from regard.data.fields.column import Column
 from regard.data.fields.field import Field
 from regard.data.fields.tokenizer import Tokenizer
-from regard.data.pictures.augmentation import PictureAugmentation
 from regard.data.problems import DataError, TextError
 from regard.decode import generate
 from regard.decode.hypothesis import Hypothesis
@@ -36,7 +35,7 @@ from regard.protocol import device_of
 from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import PAD
-from regard.systems.captions.augmentation import AugmentedPictures
+from regard.systems.captions.augmentation import AugmentedPictures, PictureAugmentation
 from regard.systems.captions.confidence import HEDGE, confidence_of, isotonic, mean_log_prob
 from regard.systems.captions.conv_features import ConvFeatures
 from regard.systems.captions.field import PictureKind, PicturesField, PictureSource

@@ -229,4 +229,4 @@ def features_of(recipe: Recipe, example: Example) -> Features:
     value = example.fields["text"]
     texts = (value if isinstance(value, str) else " ".join(value)).lower().split("\t")
     words = [text.split() if recipe.tokenizer.split == "whitespace" else _WORDS.findall(text) for text in texts]
-    return pair_features(*words) if recipe.pairs else text_features(words[0])
+    return pair_features(*words) if recipe.system.joins_texts(recipe) else text_features(words[0])

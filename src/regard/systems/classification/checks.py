@@ -66,27 +66,29 @@ def reads_documents(recipe: Recipe) -> bool:
 
 def check_data(recipe: Recipe) -> None:
     """Two texts are read where the model compares two."""
-    if recipe.pairs and reads_documents(recipe):
+    if recipe.system.joins_texts(recipe) and reads_documents(recipe):
         raise ValueError("the model 'hierarchical' reads one text; these data have two")
-    if recipe.pairs and not recipe.reads_pairs:
+    if recipe.system.joins_texts(recipe) and not recipe.system.reads_pairs(recipe):
         raise ValueError(
             "pairs are two texts, for labels by a model that reads two: kind esim or decomposable_attention, an "
             "acceptor with pair_dim or comparison, or encoder {kind: bert}"
         )
-    if recipe.compares and not recipe.pairs:
+    if compares_texts(recipe) and not recipe.system.joins_texts(recipe):
         source = getattr(recipe.data, "source", None)
         given = f"format {recipe.data.format!r}" if source is None else f"source {source!r}"
         keys = "take another model" if attends_across(recipe) else "leave pair_dim and comparison out"
         raise ValueError(f"{given} has one text, and the model compares two: give it two, or {keys}")
-    if matches_words(recipe) and not recipe.compares:
+    if matches_words(recipe) and not compares_texts(recipe):
         raise ValueError(
             "exact_match is of models that compare two texts, each read alone; set comparison, or leave it out"
         )
 
 
 def check_training(recipe: Recipe) -> None:
-    """Label smoothing and class weights are of labels."""
+    """Label smoothing and class weights are of labels, and R-Drop of one label."""
     target = target_of(recipe)
+    if target is not None and target.target_kind != "label" and recipe.train.r_drop:
+        raise ValueError(f"r_drop is of one label, and data.target_kind is {target.target_kind!r}; leave it out")
     if target is None or target.target_kind != "number":
         return
     given = {"label_smoothing": recipe.train.label_smoothing, "class_weights": recipe.train.class_weights}

@@ -5,9 +5,11 @@ from __future__ import annotations
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
+from regard.data.problems import shortened
 from regard.explain.panel import TextPanel
 from regard.specials import EOS, SPECIALS
 from regard.tasks.prediction import Prediction
+from regard.view.text import isolated
 
 
 def document_panel(prediction: Prediction) -> TextPanel:
@@ -26,7 +28,7 @@ def document_panel(prediction: Prediction) -> TextPanel:
     spans = list(zip(begins, ends, strict=True))
     rows = [words[begin:end] / sentences[end].clamp(min=1e-9).sqrt() for begin, end in spans]
     return TextPanel(
-        prediction.text,
+        f"{isolated(shortened(prediction.source))} → {isolated(prediction.text)}",
         pad_sequence(rows, batch_first=True) if rows else torch.zeros(0, 0),
         words=tuple(prediction.source_tokens[begin:end] for begin, end in spans),
         line_weights=tuple(sentences[end].item() for end in ends),

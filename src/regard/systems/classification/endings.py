@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
+from operator import itemgetter
 
 import numpy as np
 
@@ -48,12 +50,8 @@ class Endings(Generated):
             )
 
     def example(self, index: int) -> Example:
-        attempt = 0
-        while True:
-            text, label = self._drawn(index, attempt)
-            if self.is_here(text):
-                return Example({"text": text, "label": label}, self.where(index))
-            attempt += 1
+        text, label = self.first_here(partial(self._drawn, index), itemgetter(0))
+        return Example({"text": text, "label": label}, self.where(index))
 
     def _drawn(self, index: int, attempt: int) -> tuple[str, str]:
         """A text with its question, and the answer."""

@@ -21,6 +21,8 @@ from regard.ops.weights import Weights
 from regard.specials import EOS
 
 Pooling = Literal["attention", "mean", "max"]
+CPU_ROWS = 128
+"""Sentences per call of a recurrent layer on a CPU, where the backward pass over rows of mixed lengths is slow."""
 
 
 class SentenceRows(NamedTuple):
@@ -207,10 +209,25 @@ class HierarchicalAttention(nn.Module):
     def forward(self, text: Tensor, lengths: Tensor | None = None) -> ModelOutput:
         """Documents [B, T] of true `lengths` [B] -> logits [B, num_classes]."""
         rows = SentenceRows.of(self.word_dropout(text), lengths)
-        sentences, word_weights = self.word_level(self.words(rows.ids), rows.lengths)
+        sentences, word_weights = self._sentences(rows.ids, rows.lengths)
         document, sentence_weights = self.sentence_level(rows.together(sentences), rows.counts)
         logits: Tensor = self.output_map(self.dropout(document))
         if word_weights is None or sentence_weights is None:
             return ModelOutput(logits)
         weights = rows.spread(word_weights, sentence_weights)
         return ModelOutput(logits, attended=Weights.of(weights.unsqueeze(1), has_heads=False))
+
+    def _sentences(self, ids: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Return vectors [N, C] of sentences [N, J] and weights [N, J] of words; on a CPU read in order of length."""
+        if len(ids) <= CPU_ROWS or not ids.is_cpu:
+            found: tuple[Tensor, Tensor | None] = self.word_level(self.words(ids), lengths)
+            return found
+        order = lengths.argsort(stable=True)
+        vectors, weights = [], []
+        for part in order.split(CPU_ROWS):
+            longest = max(int(lengths[part[-1]]), 1)
+            vector, weight = self.word_level(self.words(ids[part, :longest]), lengths[part])
+            vectors.append(vector)
+            weights += [] if weight is None else [F.pad(weight, (0, ids.shape[1] - longest))]
+        back = order.argsort()
+        return torch.cat(vectors)[back], torch.cat(weights)[back] if weights else None

@@ -24,10 +24,11 @@ def pair_panels(prediction: Prediction) -> list[Panel]:
     weights, tokens = prediction.alignment, prediction.source_tokens
     assert weights is not None
     end = tokens.index(SPECIALS[EOS])
+    asked = " | ".join(map(isolated, prediction.source.split("\t")))
     first, second = slice(0, end), slice(end + 1, len(tokens))
     return [
         Panel(
-            isolated(prediction.text) if rows is first else "",
+            f"{asked} → {isolated(prediction.text)}" if rows is first else f"{asked}: the second text reads the first",
             weights[rows, columns],
             down=f"{name} text",
             along="attends to",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
+from operator import itemgetter
 from typing import Literal
 
 import numpy as np
@@ -57,12 +59,8 @@ class Reviews(Generated):
             raise DataError(f"there are 1 to {len(adjectives()) // 2} adjectives of each kind, not {self.words}")
 
     def example(self, index: int) -> Example:
-        attempt = 0
-        while True:
-            text, points = self._drawn(index, attempt)
-            if self.is_here(text):
-                return Example({"text": text, "label": self._target(points)}, self.where(index))
-            attempt += 1
+        text, points = self.first_here(partial(self._drawn, index), itemgetter(0))
+        return Example({"text": text, "label": self._target(points)}, self.where(index))
 
     def _drawn(self, index: int, attempt: int) -> tuple[str, dict[str, int]]:
         """A review, and the points of each of its aspects."""

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from regard.recipes.data_section import FieldLayout, SplitName
+from regard.recipes.data_section import FieldLayout, GeneratedData, SplitName
 from regard.recipes.data_sections import Files, HubData, JsonlData, LabelledData, SplitFiles, TableData
-from regard.recipes.generated_sections import GeneratedData
 from regard.recipes.section import Section
 from regard.systems.classification.target_section import TargetData
 
@@ -74,14 +73,10 @@ class UtterancesData(SplitFiles):
         )
 
     def examples(self, split: SplitName, reading: FieldLayout) -> Examples | None:
-        found = super().examples(split, reading)
-        from regard.systems.classification.utterances import Utterances
+        from regard.data.formats.dialogues import without_overlap
 
-        if split == "train" or self.overlap == "keep" or not isinstance(found, Utterances):
-            return found
-        train = self.train if isinstance(self.train, tuple) else ()
-        named = [one.file for one in train] or [str(self.train)]
-        return found.apart_from(tuple(self._path(one) for one in named), pairs=self.overlap == "pairs")
+        found = super().examples(split, reading)
+        return found if split == "train" else without_overlap(found, self.overlap, self.training_files())
 
 
 class EndingsData(GeneratedData):
@@ -125,6 +120,10 @@ class OpinionsData(GeneratedData):
     seed: int = 0
     """Seed of the sentences; meanings of words are fixed."""
 
+    @property
+    def has_two_texts(self) -> bool:
+        return self.pairs
+
     def examples(self, split: SplitName, reading: FieldLayout) -> Examples | None:
         return reading.adapt(self._made(**self.arguments(split), labelled=reading.answer is not None))
 
@@ -133,7 +132,7 @@ class ClaimsData(GeneratedData):
     """Reports on who is where, each with a claim that is true, false or on somebody else; generated."""
 
     made: ClassVar[str] = "regard.systems.classification.claims:Claims"
-    pairs: ClassVar[bool] = True
+    has_two_texts: ClassVar[bool] = True
 
     format: Literal["claims"]
     """Selects this format."""

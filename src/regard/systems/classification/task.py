@@ -31,7 +31,7 @@ from regard.protocol import device_of
 from regard.recipes.data_section import FieldLayout
 from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
-from regard.specials import EOS, UNK
+from regard.specials import EOS, IGNORE, UNK
 from regard.systems.classification.acceptor import Acceptor
 from regard.systems.classification.checks import attends_across, matches_words, reads_documents, target_of
 from regard.systems.classification.document_view import document_panel
@@ -47,7 +47,7 @@ from regard.systems.classification.targets.target import Target, TargetPredictio
 from regard.tasks.class_weights import ClassWeights
 from regard.tasks.input_output import no_head
 from regard.tasks.length_check import check_text_lengths
-from regard.tasks.loss import Loss
+from regard.tasks.loss import Loss, Outputs
 from regard.tasks.panels import head_panels, layers_panel
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import FieldEncoders, Task, Unrolling, in_batches
@@ -101,7 +101,7 @@ class Classification(Task):
         return cls(
             encoders,
             recipe.train.label_smoothing,
-            pairs=recipe.pairs,
+            pairs=recipe.system.joins_texts(recipe),
             across=attends_across(recipe),
             matches=matches_words(recipe),
             documents=reads_documents(recipe),
@@ -181,7 +181,8 @@ class Classification(Task):
             return Loss(total, nll, self.target.count(labelled.label))
         if "penalty" in predicted.extras:  # an empty text has no words that hops could look at
             total = total + predicted.extras["penalty"].masked_fill(labelled.text_lengths == 0, 0.0).sum()
-        return Loss(total, nll, batch.tokens)
+        outputs = Outputs(predicted.logits, labelled.label != IGNORE) if isinstance(self.target, LabelTarget) else None
+        return Loss(total, nll, batch.tokens, outputs=outputs)
 
     def unrolling(self, model: nn.Module) -> Unrolling | None:
         if not isinstance(model, Acceptor) or model.compares:

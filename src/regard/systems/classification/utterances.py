@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-from regard.data.example import BadLine, DataReader, Example, good_lines
-from regard.data.formats.jsonl import json_object
-from regard.data.formats.overlap import dialogue_parts
+from regard.data.example import BadLine, Example
+from regard.data.formats.dialogues import DialogueReader, dialogue_parts
+from regard.data.formats.jsonl import json_lines
 
 
 @dataclass(frozen=True)
-class Utterances(DataReader):
+class Utterances(DialogueReader):
     """Each turn of a dialogue with its label, one JSON object with two lists per line.
 
     Args:
@@ -44,17 +44,6 @@ class Utterances(DataReader):
     without: tuple[Path, ...] = field(default=(), kw_only=True)
     pairs: bool = field(default=False, kw_only=True)
 
-    @property
-    def files(self) -> tuple[Path, ...]:
-        return (Path(self.path), *self.without)
-
-    def apart_from(self, files: tuple[Path, ...], *, pairs: bool = False) -> Self:
-        """Return a reader that leaves out the dialogues of these files, or all that share a pair of turns with them."""
-        return replace(self, without=files, pairs=pairs)
-
-    def asking(self, columns: Mapping[str, Any]) -> Self:
-        return replace(self, questions=True, without=())
-
     def read(self) -> Iterator[Example | BadLine]:
         known = {part for path in self.without for found, _ in self._dialogues(path) for part in self._parts(found)}
         for found, where in self._dialogues(Path(self.path)):
@@ -70,12 +59,7 @@ class Utterances(DataReader):
             yield from dialogue_parts([str(turn) for turn in turns], pairs=self.pairs)
 
     def _dialogues(self, path: Path) -> Iterator[tuple[dict[str, Any] | BadLine, str]]:
-        for line in good_lines(path, self.encoding, self.max_line):
-            if isinstance(line, BadLine):
-                yield line, line.where
-            elif line.text.strip():
-                where = f"{path}:{line.number}"
-                yield json_object(line.text, where), where
+        return json_lines(path, self.encoding, self.max_line)
 
     def _examples(self, found: dict[str, Any], where: str) -> Iterator[Example | BadLine]:
         for key in (self.turns,) if self.questions else (self.turns, self.label):

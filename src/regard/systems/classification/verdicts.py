@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
+from operator import itemgetter
 
 import numpy as np
 
@@ -53,12 +55,8 @@ class Verdicts(Generated):
             raise DataError(f"reviews of {self.shortest} to {self.longest} sentences: 1 <= shortest <= longest")
 
     def example(self, index: int) -> Example:
-        attempt = 0
-        while True:
-            text, good = self._drawn(index, attempt)
-            if self.is_here(text):
-                return Example({"text": text, "label": "good" if good else "bad"}, self.where(index))
-            attempt += 1
+        text, good = self.first_here(partial(self._drawn, index), itemgetter(0))
+        return Example({"text": text, "label": "good" if good else "bad"}, self.where(index))
 
     def _drawn(self, index: int, attempt: int) -> tuple[str, bool]:
         """A review, and whether its verdict is good."""

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from regard.recipes.system import System
-from regard.systems.cloze.checks import check_tokenizer, metric_options
-from regard.systems.cloze.sections import CBTData, ClozeData, ClozeDecoding, ClozeTraining, NewsData, WhodunitData
+from regard.systems.cloze.sections import (
+    CBTData,
+    ClozeData,
+    ClozeDecoding,
+    ClozeTraining,
+    NewsData,
+    WhodunitData,
+    check_tokenizer,
+    metric_options,
+)
 
 SYSTEM = System(
     name="cloze",

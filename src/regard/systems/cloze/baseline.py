@@ -18,12 +18,12 @@ from typing import get_args
 
 from regard.data.example import Example
 from regard.data.fields.tokenizer import Tokenizer
+from regard.data.word_ngrams import WordNGrams
 from regard.recipes.data_section import SplitName
 from regard.recipes.sections import Recipe
 from regard.systems.cloze.mira import Floats
 from regard.systems.cloze.question import BLANK
 from regard.systems.cloze.reranker import LanguageModelReranker, distinct_sentences
-from regard.systems.cloze.word_ngrams import WordNGrams
 from regard.tasks.splits import examples
 
 _WORDS = 15000  # of the vocabulary of language models

@@ -16,10 +16,10 @@ import numpy as np
 from regard.data.example import Example
 from regard.data.fields.field_encoder import FieldEncoder
 from regard.data.problems import DataError
+from regard.data.word_ngrams import Ints, WordNGrams
 from regard.systems.cloze.mira import Floats, tune_mira
 from regard.systems.cloze.question import BLANK
 from regard.systems.cloze.word_classes import word_classes
-from regard.systems.cloze.word_ngrams import Ints, WordNGrams
 
 FEATURES = ("reader", "global n-grams", "local n-grams", "word classes")
 """Logarithms of probabilities: of the reader, of a model of all training texts, of the passage, of classes of words."""

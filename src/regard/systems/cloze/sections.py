@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from regard.recipes.data_section import DataSection, FieldLayout, SplitName
+from regard.recipes.data_section import DataSection, FieldLayout, GeneratedData, SplitName
 from regard.recipes.data_sections import SplitFiles
 from regard.recipes.files import DataFolder
-from regard.recipes.generated_sections import GeneratedData
 from regard.recipes.section import Section
 
 if TYPE_CHECKING:
     from regard.data.example import DataReader
+    from regard.evaluate.metrics import Metric
+    from regard.recipes.sections import Recipe
 
 
 class Reranking(Section):
@@ -136,3 +138,21 @@ class WhodunitData(GeneratedData, ReplacedNames):
         return {
             name: value for name, value in super().arguments(split).items() if name not in ReplacedNames.model_fields
         }
+
+
+def check_tokenizer(recipe: Recipe) -> None:
+    """Answers are words, and unknown ones differ."""
+    section = recipe.tokenizer
+    if section.kind != "words":
+        raise ValueError(f"an answer is a word of the passage, so kind is 'words'; it is {section.kind!r}")
+    fixed = section.vectors is not None and not section.vectors.tuned
+    if fixed and isinstance(recipe.data, ReplacedNames) and recipe.data.slots:
+        raise ValueError(
+            "vectors that are not tuned give every unknown name the zero vector; set vectors.tuned: true or "
+            "data.slots: 0"
+        )
+
+
+def metric_options(recipe: Recipe, metric: Metric) -> Mapping[str, Any]:
+    """Return the options of metrics of labels: an answer is one label, whatever is in it."""
+    return {"whole": True} if metric.compares == "labels" else {}

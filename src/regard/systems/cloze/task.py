@@ -22,6 +22,7 @@ from regard.data.example import Example, Examples, Value
 from regard.data.fields.field import Field
 from regard.data.fields.tokenizer import Tokenizer
 from regard.data.problems import TextError, shortened
+from regard.data.word_ngrams import WordNGrams
 from regard.decode.search import Search
 from regard.explain.panel import Panel
 from regard.models.model_output import ModelOutput
@@ -37,7 +38,6 @@ from regard.systems.cloze.question import BLANK, KEYS, Cloze, cloze_of, parsed_c
 from regard.systems.cloze.reading import ABSENT, ClozeReading, Numbered
 from regard.systems.cloze.reranker import LanguageModelReranker, distinct_sentences
 from regard.systems.cloze.sections import ClozeData, ClozeDecoding, ClozeTraining, ReplacedNames
-from regard.systems.cloze.word_ngrams import WordNGrams
 from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss
 from regard.tasks.prediction import Prediction

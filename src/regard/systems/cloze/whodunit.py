@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import chain, count
 from typing import get_args
 
 import numpy as np
@@ -14,6 +13,7 @@ from regard.data.example import Example
 from regard.data.generated import SYLLABLES, Generated
 from regard.data.hash_split import Part
 from regard.data.problems import DataError
+from regard.data.random_draws import Dice, random_numbers
 from regard.systems.cloze.question import BLANK
 
 _DEEDS = ("bought purchased", "found discovered", "lost mislaid", "hid concealed", "mended repaired", "broke smashed")
@@ -21,7 +21,6 @@ _THINGS = ("lamp lantern", "clock watch", "map chart", "rug carpet", "cup mug", 
 _PLACES = ("attic loft", "cellar basement", "garden yard", "harbour port", "wood forest", "shop store")
 _KINDS = tuple(tuple(tuple(both.split()) for both in kind) for kind in (_DEEDS, _THINGS, _PLACES))
 _PEOPLE = 6  # the most of a story
-_ROLLS = 128  # numbers that are drawn together
 _NAMES = tuple(f"{first}{second}".capitalize() for first in SYLLABLES for second in SYLLABLES if first != second)
 _BY_SPLIT = {"valid": _NAMES[::10], "test": _NAMES[1::10]}
 _BY_SPLIT["train"] = tuple(sorted({*_NAMES} - {*_BY_SPLIT["valid"], *_BY_SPLIT["test"]}))
@@ -69,7 +68,7 @@ class Whodunit(Generated):
             raise DataError(f"stories of {self.shortest} to {self.longest} sentences: 4 <= shortest <= longest")
 
     def example(self, index: int) -> Example:
-        below = _Rolls(self.seed, index, get_args(Part).index(self.split)).below
+        below = Dice(random_numbers(self.seed, index, get_args(Part).index(self.split))).below
         size = self.shortest + below(self.longest - self.shortest + 1)
         people = self._people(min(size, 3 + below(_PEOPLE - 2)), below(2**32))
         asked, *others = _deeds(below, size)
@@ -88,19 +87,6 @@ class Whodunit(Generated):
         for place in splitmix64(np.arange(4 * count, dtype=np.uint64), self.seed, seed).tolist():
             found[mine[place % len(mine)]] = None
         return list(found)[:count]
-
-
-class _Rolls:
-    """Numbers without end that are a function of their seeds."""
-
-    def __init__(self, *seeds: int) -> None:
-        self._rolls = chain.from_iterable(
-            splitmix64(np.arange(begin, begin + _ROLLS, dtype=np.uint64), *seeds).tolist() for begin in count(0, _ROLLS)
-        )
-
-    def below(self, bound: int) -> int:
-        """Return the next number, from 0 to `bound` - 1."""
-        return int(next(self._rolls) % bound)
 
 
 def _deeds(below: Callable[[int], int], size: int) -> list[Deed]:

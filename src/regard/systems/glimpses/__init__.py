@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from regard.recipes.system import System
-from regard.systems.glimpses.checks import default_metrics, metric_options
-from regard.systems.glimpses.sections import DrawnDigitsData, LabelledPicturesData, MnistData
+from regard.systems.glimpses.sections import (
+    DrawnDigitsData,
+    LabelledPicturesData,
+    MnistData,
+    default_metrics,
+    metric_options,
+)
 
 SYSTEM = System(
     name="glimpse",

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from regard.recipes.data_section import DataSection, FieldLayout, SplitName
+from regard.recipes.data_section import DataSection, FieldLayout, GeneratedData, SplitName
 from regard.recipes.data_sections import SplitFiles
 from regard.recipes.files import DataFile
-from regard.recipes.generated_sections import GeneratedData
 
 if TYPE_CHECKING:
     from regard.data.example import Examples
     from regard.data.pictures.reading import PictureShape
+    from regard.evaluate.metrics import Metric
+    from regard.recipes.sections import Recipe
+
 
 Setting = Literal["plain", "translated", "cluttered", "pairs"]
 SIDES: dict[Setting, int] = {"plain": 28, "translated": 60, "cluttered": 60, "pairs": 100}
@@ -167,3 +170,19 @@ class LabelledPicturesData(SplitFiles, LabelledPictureSection):
         from regard.systems.glimpses.picture_files import PictureFiles
 
         return PictureFiles(self._path(named), self.shape(), self.objects, **self.reading())
+
+
+def section_of(recipe: Recipe) -> LabelledPictureSection:
+    """Return the section `data`."""
+    assert isinstance(recipe.data, LabelledPictureSection)
+    return recipe.data
+
+
+def default_metrics(recipe: Recipe) -> Sequence[str]:
+    """Return the metrics of one label per picture, or of a sequence of them."""
+    return ("accuracy",) if section_of(recipe).most_labels == 1 else ("exact_match", "wer")
+
+
+def metric_options(recipe: Recipe, metric: Metric) -> Mapping[str, Any]:
+    """Return the options of metrics of labels: a picture's only label may have spaces in it."""
+    return {"whole": section_of(recipe).most_labels == 1} if metric.compares == "labels" else {}

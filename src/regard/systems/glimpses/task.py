@@ -17,8 +17,7 @@ from torch.nn import functional as F
 from regard.data.batching.batch import Batch
 from regard.data.example import Examples
 from regard.data.fields.field import Field
-from regard.data.fields.labels import Labels
-from regard.data.fields.tags import TagsField
+from regard.data.fields.labels import Labels, TagsField
 from regard.data.fields.vector_shape import VectorShape
 from regard.data.fields.vectors import VectorsField, array_of
 from regard.data.pictures.reading import PictureShape, Source, read_picture
@@ -30,8 +29,8 @@ from regard.nn.glimpse import location_loss
 from regard.protocol import device_of
 from regard.recipes.sections import Recipe
 from regard.specials import IGNORE
-from regard.systems.glimpses.checks import section_of
 from regard.systems.glimpses.glimpse_network import GlimpseNetwork
+from regard.systems.glimpses.sections import section_of
 from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction

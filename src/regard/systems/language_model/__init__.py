@@ -7,7 +7,11 @@ from regard.recipes.data_sections import HubData, JsonlData, TableData, TextData
 from regard.recipes.system import System
 from regard.systems.language_model.sections import (
     LanguageModelDecoding,
+    LanguageModelEvaluation,
+    LanguageModelTraining,
     TalesData,
+    check_dynamic,
+    check_penalties,
 )
 
 SYSTEM = System(
@@ -31,6 +35,9 @@ SYSTEM = System(
             "evaluate.rows",
         }
     ),
+    train=LanguageModelTraining,
     decode=LanguageModelDecoding,
+    evaluate=LanguageModelEvaluation,
+    checks={"train": check_penalties, "evaluate": check_dynamic},
     pretrains=True,
 )

@@ -84,10 +84,6 @@ class LSTMNLM(Generator[DeepLSTMNState]):
         """State for the next window of a text: the tapes, without history."""
         return state.detach()
 
-    def embed(self, tokens: Tensor, state: DeepLSTMNState) -> Tensor:
-        words: Tensor = self.words(tokens)
-        return words
-
     def advance(self, words: Tensor, state: DeepLSTMNState) -> DecoderOutput[DeepLSTMNState]:
         step: DeepLSTMNStep = self.layers(words, state=state)
         return DecoderOutput((step.output,), step.state, step.attended)

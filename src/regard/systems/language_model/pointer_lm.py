@@ -134,8 +134,7 @@ class PointerLM(nn.Module):
 
     def carry(self, state: PointerState) -> PointerState:
         """State for the next window of a text: without history and without the dropout drawn."""
-        there = state.detach()
-        return replace(there, layers=replace(there.layers, noise=()))
+        return replace(state.detach(), layers=state.layers.carried())
 
     def step(self, token: Tensor, state: PointerState) -> Step:
         """One word [B] -> log-probabilities [B, V] of the next one, and the state for it."""

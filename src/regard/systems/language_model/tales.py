@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -59,12 +60,7 @@ class Tales(Generated):
             )
 
     def example(self, index: int) -> Example:
-        attempt = 0
-        while True:
-            text = self._told(index, attempt)
-            if self.is_here(text):
-                return Example({"text": text}, self.where(index))
-            attempt += 1
+        return Example({"text": self.first_here(partial(self._told, index), str)}, self.where(index))
 
     @property
     def surprise(self) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -11,11 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from regard.data.batching.batch import Batch
+from regard.data.batching.feed import StreamFeed
 from regard.data.fields.field import Field
 from regard.data.fields.tokenizer import Tokenizer
 from regard.decode import generate
 from regard.decode.hypothesis import Hypothesis
-from regard.decode.prompted_model import PromptedModel
 from regard.decode.search import Search
 from regard.evaluate.metric_result import MetricResult
 from regard.evaluate.perplexity import bits_per_character, perplexity
@@ -24,13 +24,17 @@ from regard.models.model_output import ModelOutput
 from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import BOS, EOS, PAD, UNK
+from regard.systems.language_model.activation_penalties import ActivationPenalties
+from regard.systems.language_model.dynamic_evaluation import Dynamics, dynamic_likelihood
 from regard.systems.language_model.lstmn_lm import LSTMNLM
-from regard.systems.language_model.sections import LanguageModelDecoding
+from regard.systems.language_model.prompted_model import PromptedModel
+from regard.systems.language_model.sections import LanguageModelDecoding, LanguageModelEvaluation, LanguageModelTraining
 from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss, token_loss
-from regard.tasks.panels import record_tapes, tape_panels
+from regard.tasks.panels import record_tapes, seen_heads, tape_panels, watched_heads
 from regard.tasks.prediction import Prediction
 from regard.tasks.scheduled_sampling import Exposure
+from regard.tasks.splits import examples
 from regard.tasks.task import FieldEncoders, Task, Unrolling
 from regard.tasks.tokenizers import ends_texts, tokens_field
 from regard.view.text import isolated
@@ -66,6 +70,8 @@ class LanguageModelling(Task):
         smoothing: of the labels.
         exposure: words left out or replaced on the way in.
         generates_unknown: whether a text may go on with an unknown word.
+        penalties: of the activations in training.
+        dynamics: how the model learns from what it was measured on; None where it does not.
     """
 
     question: ClassVar[str] = "text"
@@ -77,6 +83,8 @@ class LanguageModelling(Task):
     smoothing: float = 0.0
     exposure: Exposure = field(default_factory=Exposure)
     generates_unknown: bool = False
+    penalties: ActivationPenalties = field(default_factory=ActivationPenalties)
+    dynamics: Dynamics | None = None
 
     @classmethod
     def of(cls, recipe: Recipe, encoders: FieldEncoders) -> LanguageModelling:
@@ -85,11 +93,17 @@ class LanguageModelling(Task):
             recipe.train.label_smoothing,
             own_keys(recipe.decode, LanguageModelDecoding).generate_unknown,
         )
-        return cls(encoders, first, smoothing, Exposure.of(recipe), unknown)
+        train, dynamic = (
+            own_keys(recipe.train, LanguageModelTraining),
+            own_keys(recipe.evaluate, LanguageModelEvaluation).dynamic,
+        )
+        penalties = ActivationPenalties(train.activation_penalty, train.temporal_penalty)
+        dynamics = None if dynamic is None else Dynamics(**dynamic.model_dump())
+        return cls(encoders, first, smoothing, Exposure.of(recipe), unknown, penalties, dynamics)
 
     @classmethod
     def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
-        return {"text": tokens_field(recipe.tokenizer, masked=recipe.reads_pairs, begin=True, end=True)}
+        return {"text": tokens_field(recipe.tokenizer, masked=recipe.system.reads_pairs(recipe), begin=True, end=True)}
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -106,6 +120,8 @@ class LanguageModelling(Task):
         predicted: ModelOutput = model(given, state)
         smoothing = 0.0 if update is None else self.smoothing
         total, nll = token_loss(predicted.logits, wanted, padding=PAD, smoothing=smoothing)
+        if update is not None:
+            total = total + self.penalties.loss(predicted.extras, wanted != PAD)
         goes_on = read.text_lengths is None  # a window; examples have lengths, and nothing behind them
         return Loss(total, nll.detach(), int(batch.tokens), carried_state(model, predicted.state) if goes_on else None)
 
@@ -130,6 +146,28 @@ class LanguageModelling(Task):
             "bits_per_character": bits_per_character(total, tokens),
         }
 
+    def final_scores(self, model: nn.Module, split: Split, recipe: Recipe) -> dict[str, MetricResult]:
+        """Return perplexity by dynamic evaluation, if the recipe asks for it."""
+        if self.dynamics is None:
+            return {}
+        feed = StreamFeed(
+            split.corpus,
+            self.question,
+            rows=recipe.evaluate.rows,
+            window=self.dynamics.window,
+            ends=ends_texts(recipe),
+        )
+        total, tokens = dynamic_likelihood(self, model, feed, self.dynamics, self._training_text(recipe))
+        scores = self.likelihood_scores(split, total, tokens)
+        return {f"dynamic_{name}": self.dynamics.described(score) for name, score in scores.items()}
+
+    def _training_text(self, recipe: Recipe) -> Iterable[int]:
+        """Yield the ids of the training split as one text."""
+        for example in examples(recipe, "train") or ():
+            yield from self.tokenizer.encode(str(example.fields[self.question]))
+            if ends_texts(recipe):
+                yield EOS
+
     def unrolling(self, model: nn.Module) -> Unrolling | None:
         return "steps" if isinstance(model, LSTMNLM) else "at once"
 
@@ -153,14 +191,19 @@ class LanguageModelling(Task):
 
     @torch.inference_mode()
     def panels(self, model: Any, text: str, search: Search, *, head: int | None = None) -> list[Panel]:
-        """Return the attention that predicted each word of a text, and the likeliest word after the last."""
+        """Return the attention that predicted each word of a text, and the likeliest word after the last.
+
+        Of a Transformer all layers and heads.
+        """
         no_head(head)
         prompt = self._prompt(text)
-        with record_tapes(model, "layers") as tapes:
+        with record_tapes(model, "layers") as tapes, watched_heads(model) as seen:
             predicted: ModelOutput = model(torch.tensor([prompt], device=next(model.parameters()).device))
         if tapes:
             return tape_panels(tapes, text, self.tokenizer.tokens(prompt))
         if predicted.attended is None:
+            if heads := seen_heads(seen, self.tokenizer.tokens(prompt), title=isolated(_shortened(text))):
+                return list(heads)
             raise ValueError("the model attends to nothing that could be drawn")
         weights = predicted.attended.weights()[0].float().cpu()
         first = int(getattr(model, "pairing", "read") == "next")  # where places stand for what came there next
@@ -169,10 +212,9 @@ class LanguageModelling(Task):
             weights = torch.cat((predicted.extras["gate"][0].float().cpu().unsqueeze(1), weights), dim=1)
             columns = [_VOCABULARY, *columns]
         said = self.tokenizer.tokens([*prompt[1:], int(predicted.logits[0, -1].argmax())])
-        title = text if len(text) <= _SHOWN else f"… {text[-_SHOWN:]}"
         return [
             Panel(
-                f"{isolated(title)} → {isolated(said[-1])}",
+                f"{isolated(_shortened(text))} → {isolated(said[-1])}",
                 weights,
                 "to be said",
                 "read before",
@@ -216,3 +258,8 @@ def carried_state(model: nn.Module, state: Any) -> Any:
     """Return the state that the next window continues from; None for models that carry none."""
     carry = getattr(model, "carry", None)
     return None if carry is None else carry(state)
+
+
+def _shortened(text: str) -> str:
+    """Return the end of a long text."""
+    return text if len(text) <= _SHOWN else f"… {text[-_SHOWN:]}"

@@ -6,8 +6,7 @@ from regard.parts import models
 from regard.recipes.data_sections import HubData, JsonlData, TableData, TextData
 from regard.recipes.system import System
 from regard.systems.classification.sections import OpinionsData
-from regard.systems.masked_language_model.checks import check_tokenizer, check_training
-from regard.systems.masked_language_model.sections import MaskedTraining
+from regard.systems.masked_language_model.sections import MaskedTraining, check_tokenizer, check_training
 
 SYSTEM = System(
     name="masked_language_model",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,10 +11,10 @@ import torch
 from numpy.typing import NDArray
 
 from regard.data import Batch, Corpus, DataError, Tokenizer
-from regard.data.batching.feed import BatchPosition, Feed
-from regard.data.batching.masking import TokenMasking
+from regard.data.batching.feed import BatchPosition, Feed, WrappedFeed
 from regard.data.batching.order import permutation, splitmix64
 from regard.specials import EOS, IGNORE
+from regard.systems.masked_language_model.masking import TokenMasking
 
 FIXED = 0
 """The seed of the masks that models are measured with, whatever seed they were trained with."""
@@ -46,12 +46,6 @@ class WindowFeed(Feed):
         self.rows, self.pairs, self.seed, self.shuffle = rows, pairs, seed, shuffle
         self.per_epoch = -(-self.count // rows)
         self._ordered: tuple[int, NDArray[np.int64]] | None = None
-
-    def after(self, epoch: int, position: int) -> Iterator[BatchPosition]:
-        while True:
-            for number in range(position, self.per_epoch):
-                yield BatchPosition(epoch, number)
-            epoch, position = epoch + 1, 0
 
     def tokens(self, place: BatchPosition) -> int:
         return self.window * len(self._starts(place))
@@ -101,7 +95,7 @@ class WindowFeed(Feed):
         return f"{self.per_epoch:,} batches an epoch, {self.rows} windows of {self.window} tokens each"
 
 
-class MaskedFeed(Feed):
+class MaskedFeed(WrappedFeed):
     """The batches of another feed with words hidden: "text" has masks in it, "wanted" [B, T] the hidden ids.
 
     Args:
@@ -112,17 +106,10 @@ class MaskedFeed(Feed):
     """
 
     def __init__(self, inner: Feed, masking: TokenMasking, tokenizer: Tokenizer, *, seed: int) -> None:
-        self.inner, self.masking, self.seed, self.size = inner, masking, seed, tokenizer.size
+        super().__init__(inner)
+        self.masking, self.seed, self.size = masking, seed, tokenizer.size
         self.begins = np.array(tokenizer.begins()) if masking.whole_words else None
-        self.per_epoch, self.dropped = inner.per_epoch, inner.dropped
         self._last: tuple[BatchPosition, Batch] | None = None
-
-    @property
-    def unwrapped(self) -> Feed:
-        return self.inner
-
-    def after(self, epoch: int, position: int) -> Iterator[BatchPosition]:
-        return self.inner.after(epoch, position)
 
     def tokens(self, place: BatchPosition) -> int:
         return self.batch(place).tokens

@@ -14,7 +14,6 @@ from torch.nn import functional as F
 
 from regard.data.batching.batch import Batch
 from regard.data.batching.feed import ExampleFeed, Feed
-from regard.data.batching.masking import TokenMasking
 from regard.data.fields.field import Field
 from regard.data.fields.tokenizer import Tokenizer
 from regard.data.problems import TextError, shortened
@@ -30,9 +29,9 @@ from regard.ops.weights import Weights
 from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import BOS, EOS, FRAME, IGNORE, MASK, MASKED
-from regard.systems.masked_language_model.checks import MIDDLE
 from regard.systems.masked_language_model.feed import FIXED, MaskedFeed, WindowFeed
-from regard.systems.masked_language_model.sections import MaskedTraining
+from regard.systems.masked_language_model.masking import TokenMasking
+from regard.systems.masked_language_model.sections import MIDDLE, MaskedTraining
 from regard.tasks.input_output import no_head
 from regard.tasks.length_check import check_text_lengths, max_text_length
 from regard.tasks.loss import Loss, token_loss
@@ -185,7 +184,7 @@ class MaskedLanguageModelling(Task):
         no_head(head)
         ids = self._hidden(text)
         (answer,) = self.predict(model, [text], replace(search, n_best=1))[0]
-        with torch.inference_mode(), _watched(model) as seen:
+        with torch.inference_mode(), _watched(model, vectors=True) as seen:
             model(torch.tensor([ids], device=next(model.parameters()).device))
         looked = [_at_masks(calls[0].weights().mean(1)[0].cpu(), ids) for calls in seen.values()]
         if not looked:
@@ -257,9 +256,11 @@ class MaskedLanguageModelling(Task):
         )
 
 
-def _watched(model: nn.Module, layers: int | None = None) -> AbstractContextManager[Mapping[str, list[Weights]]]:
+def _watched(
+    model: nn.Module, layers: int | None = None, *, vectors: bool = False
+) -> AbstractContextManager[Mapping[str, list[Weights]]]:
     """Capture the attention of a BERT's layers; of an ensemble nothing."""
-    return capture(model, layers=layers) if isinstance(model, Bert) else nullcontext({})
+    return capture(model, layers=layers, vectors=vectors) if isinstance(model, Bert) else nullcontext({})
 
 
 def _at_masks(weights: Tensor, ids: list[int]) -> Tensor:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from regard.parts import models
 from regard.recipes.system import System
-from regard.systems.language_model.sections import LanguageModelDecoding
+from regard.systems.language_model.sections import (
+    LanguageModelDecoding,
+    LanguageModelEvaluation,
+    LanguageModelTraining,
+    check_dynamic,
+    check_penalties,
+)
 from regard.systems.melodies.sections import AirsData, TunesData
 
 SYSTEM = System(
@@ -23,6 +29,9 @@ SYSTEM = System(
         }
     ),
     tokenizer={"kind": "characters"},
+    train=LanguageModelTraining,
     decode=LanguageModelDecoding,
+    evaluate=LanguageModelEvaluation,
+    checks={"train": check_penalties, "evaluate": check_dynamic},
     commands={"play": "regard.systems.melodies.commands:command"},
 )

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import NamedTuple
 
-from regard.data.sound.melodies import Note
 from regard.systems.melodies.keys import SEMITONES, signature
+from regard.systems.melodies.notes import Note
 from regard.systems.melodies.repeats import Item, unfold_repeats
 
 _FIELD = re.compile(r"\s*([A-Za-z]):(?![|:])(.*)")  # "A:|" is a note before the end of a repeat

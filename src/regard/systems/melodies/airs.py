@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
-import numpy as np
-
-from regard.data.batching.order import splitmix64
 from regard.data.example import Example
 from regard.data.generated import Generated
 from regard.data.hash_split import Part
+from regard.data.random_draws import Dice, random_numbers
 from regard.systems.melodies.keys import LETTERS
 
 _KEYS = ("C", "D", "F", "G", "A", "Bb")
 _STEPS = (-2, -1, 1, 2)
 _LOW, _HIGH = -2, 9  # degrees of the scale above the tonic
-_DICE = 64  # more than the choices of an air
 
 
 class AirMetre(NamedTuple):
@@ -62,23 +60,18 @@ class Airs(Generated):
         self.check_split()
 
     def example(self, index: int) -> Example:
-        attempt = 0
-        while True:
-            air = self._drawn(index, attempt)
-            if self.is_here(air.text):
-                return Example({"text": air.text}, self.where(index))
-            attempt += 1
+        return Example({"text": self._air(index).text}, self.where(index))
 
     def surprise(self, index: int) -> float:
         """Return the nats of an air that no one can know, -log of the probability of its choices."""
-        attempt = 0
-        while not self.is_here((air := self._drawn(index, attempt)).text):
-            attempt += 1
-        return air.surprise
+        return self._air(index).surprise
+
+    def _air(self, index: int) -> _Air:
+        return self.first_here(partial(self._drawn, index), lambda air: air.text)
 
     def _drawn(self, index: int, attempt: int) -> _Air:
-        dice = _Dice(splitmix64(np.arange(_DICE, dtype=np.uint64), self.seed, index, attempt).tolist())
-        key, metre = _KEYS[dice.roll(len(_KEYS))], _METRES[dice.roll(len(_METRES))]
+        dice = _CountedDice(random_numbers(self.seed, index, attempt))
+        key, metre = dice.of(_KEYS), dice.of(_METRES)
         tonic = LETTERS.index(key[0])
         a, b, d = (_bar(dice, metre, tonic) for _ in range(3))
         c = _note(tonic, metre.last)
@@ -91,31 +84,29 @@ class _Air(NamedTuple):
     surprise: float
 
 
-class _Dice:
-    """Even draws, one after the other, and the nats of all of them."""
+class _CountedDice(Dice):
+    """Even draws, and the nats of all of them."""
 
-    def __init__(self, rolls: list[int]) -> None:
-        self.rolls = iter(rolls)
-        self.surprise = 0.0
+    surprise = 0.0
 
-    def roll(self, sides: int) -> int:
-        self.surprise += math.log(sides)
-        return next(self.rolls) % sides
+    def below(self, bound: int) -> int:
+        self.surprise += math.log(bound)
+        return super().below(bound)
 
 
-def _bar(dice: _Dice, metre: AirMetre, tonic: int) -> str:
+def _bar(dice: Dice, metre: AirMetre, tonic: int) -> str:
     """Return a bar of notes: a rhythm, a first degree of the chord of the tonic, and steps."""
-    groups = metre.rhythms[dice.roll(len(metre.rhythms))]
+    groups = dice.of(metre.rhythms)
     degree: int | None = None
     written: list[str] = []
     for group in groups:
         notes = ""
         for length in group:
             if degree is None:
-                degree = (0, 2, 4, 7)[dice.roll(4)]
+                degree = dice.of((0, 2, 4, 7))
             else:
                 steps = [step for step in _STEPS if _LOW <= degree + step <= _HIGH]
-                degree += steps[dice.roll(len(steps))]
+                degree += dice.of(steps)
             notes += _note(tonic + degree, length)
         written.append(notes)
     return " ".join(written)

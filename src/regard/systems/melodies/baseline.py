@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from regard.data.word_ngrams import WordNGrams
 from regard.recipes.sections import Recipe
-from regard.systems.melodies.ngrams import NGrams
 from regard.tasks.splits import examples
 from regard.tasks.tokenizers import field_values
 
@@ -20,4 +20,25 @@ def baselines(recipe: Recipe) -> Iterator[tuple[str, dict[str, float]]]:
     assert measured is not None
     known, asked = ([str(text) for text in field_values(part, "text")] for part in (train, measured))
     for order in ORDERS:
-        yield f"{order}-grams", {"nats per character": NGrams(known, order=order).nats(asked)}
+        yield f"{order}-grams", {"nats per character": character_nats(known, asked, order=order)}
+
+
+def character_nats(known: Sequence[str], asked: Sequence[str], *, order: int) -> float:
+    """Return the mean of -log p per character by n-grams of other texts; the end of each text counts as one.
+
+    Args:
+        known: the texts that are counted.
+        asked: the texts that are measured; characters that no known text has are one.
+        order: n.
+
+    >>> round(character_nats(["aab"], ["a"], order=1), 4)       # p(a) = (2 + 3 / 4) / (4 + 3), p(end) = (1 + 3 / 4) / 7
+    1.1603
+    """
+    numbers = {character: number for number, character in enumerate(sorted({*"".join(known)}))}
+    end, unknown = len(numbers), len(numbers) + 1
+
+    def numbered(texts: Sequence[str]) -> list[list[int]]:
+        return [[*(numbers.get(character, unknown) for character in text), end] for text in texts]
+
+    model = WordNGrams.of(numbered(known), unknown + 1, order=order)
+    return float(-model.log_probs(numbered(asked)).sum() / sum(len(text) + 1 for text in asked))

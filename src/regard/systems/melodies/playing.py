@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from regard.data.problems import DataError
-from regard.data.sound.melodies import tones, write_midi
 from regard.data.sound.wav import write_wav
 from regard.predictor import load
 from regard.systems.melodies.abc import Tune, parse
 from regard.systems.melodies.abc import tunes as tunes_of
+from regard.systems.melodies.notes import tones, write_midi
 
 _RATE = 16000
 _LONGEST = 600.0  # seconds of one recording

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
-from regard.data.sound.melodies import Note
+from regard.systems.melodies.notes import Note
 
 
 class Item(NamedTuple):

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from regard.recipes.data_section import FieldLayout
+from regard.recipes.data_section import FieldLayout, GeneratedData
 from regard.recipes.data_sections import SplitFiles
-from regard.recipes.generated_sections import GeneratedData
 
 if TYPE_CHECKING:
     from regard.data.example import DataReader

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from regard.recipes.system import System
-from regard.systems.nodes.checks import metric_options
-from regard.systems.nodes.sections import CommunitiesData, GraphData, PlanetoidData
+from regard.systems.nodes.sections import CommunitiesData, GraphData, PlanetoidData, metric_options
 
 SYSTEM = System(
     name="nodes",

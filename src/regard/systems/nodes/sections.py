@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,6 +16,8 @@ from regard.recipes.files import DataFile
 
 if TYPE_CHECKING:
     from regard.data.example import Examples
+    from regard.evaluate.metrics import Metric
+    from regard.recipes.sections import Recipe
     from regard.systems.nodes.graphs import Graph, GraphSource
 
 
@@ -134,3 +137,8 @@ class GraphData(Files, GraphSection):
             **self.split.model_dump(),
             **self.model_dump(include={"directed", "header", "normalise", "encoding", "max_line", "bad_lines"}),
         )
+
+
+def metric_options(recipe: Recipe, metric: Metric) -> Mapping[str, Any]:
+    """Return the options of metrics of labels: a node has one label, whatever is in it."""
+    return {"whole": True} if metric.compares == "labels" else {}

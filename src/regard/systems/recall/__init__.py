@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from regard.recipes.data_sections import HubData, JsonlData, TableData
 from regard.recipes.system import System
-from regard.systems.recall.checks import check_decoding
-from regard.systems.recall.sections import GlossaryData, RecallDecoding
+from regard.systems.recall.sections import GlossaryData, RecallDecoding, check_decoding
 
 SYSTEM = System(
     name="recall",

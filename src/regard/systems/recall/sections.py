@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from regard.recipes.data_section import GeneratedData
 from regard.recipes.files import DataFile
-from regard.recipes.generated_sections import GeneratedData
 from regard.recipes.section import Section
+
+if TYPE_CHECKING:
+    from regard.recipes.sections import Recipe
 
 
 class RecallDecoding(Section):
@@ -45,3 +48,9 @@ class GlossaryData(GeneratedData):
                 "contradict each other; raise words, or lower valid_size and test_size"
             )
         return self
+
+
+def check_decoding(recipe: Recipe) -> None:
+    """Coverage is of a source that is read word by word."""
+    if recipe.search().coverage:
+        raise ValueError("coverage is of a source that is read word by word; the task 'recall' looks answers up")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from regard.recipes.copying import check_copying
+from regard.recipes.checks import check_copying
 from regard.recipes.system import System
-from regard.systems.records.checks import check_tokenizer
-from regard.systems.records.sections import E2EData, InnsData, RecordsData, RecordsTraining
+from regard.systems.records.sections import E2EData, InnsData, RecordsData, RecordsTraining, check_tokenizer
 
 SYSTEM = System(
     name="describe",

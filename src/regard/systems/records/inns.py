@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import count
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from regard.data.batching.order import splitmix64
 from regard.data.example import Example
 from regard.data.generated import SYLLABLES, Generated
 from regard.data.hash_split import Part
+from regard.data.random_draws import Dice
 
 FOODS = ("Alpine", "Basque", "Creole", "Greek", "Indian", "Thai")
 PRICES = ("cheap", "moderate", "high")
@@ -51,7 +53,7 @@ class Inns(Generated):
         self.check_split()
 
     def example(self, index: int) -> Example:
-        dice = _Dice(self.seed, index)
+        dice = Dice(_numbers(self.seed, index))
         record = {"name": self._word(dice), "town": self._word(dice)}
         options = {"food": FOODS, "price": PRICES, "rooms": tuple(map(str, range(3, 12))), "dogs": ("yes", "no")}
         for name, values in options.items():
@@ -59,7 +61,7 @@ class Inns(Generated):
                 record[name] = dice.of(values)
         return Example({"record": record, "text": _told(record, dice)}, self.where(index))
 
-    def _word(self, dice: _Dice) -> str:
+    def _word(self, dice: Dice) -> str:
         """An invented word of three syllables of this split."""
         while True:
             word = "".join(dice.of(SYLLABLES) for _ in range(3)).capitalize()
@@ -67,7 +69,7 @@ class Inns(Generated):
                 return word
 
 
-def _told(record: dict[str, str], dice: _Dice) -> str:
+def _told(record: dict[str, str], dice: Dice) -> str:
     """Return a description of a record."""
     ways = {"food": _FOOD, "price": _PRICE, "rooms": _ROOMS, "dogs": _DOGS.get(record.get("dogs", ""), ())}
     further = [dice.of(ways[name]) for name in record if name in ways]
@@ -75,18 +77,7 @@ def _told(record: dict[str, str], dice: _Dice) -> str:
     return " ".join((dice.of(_OPENINGS), *ordered)).format(**record)
 
 
-class _Dice:
-    """Numbers that are a function of the seeds, as many as are asked for."""
-
-    def __init__(self, *seeds: int) -> None:
-        self._seeds, self._block = seeds, 0
-        self._rolls: list[int] = []
-
-    def below(self, bound: int) -> int:
-        if not self._rolls:
-            self._rolls = splitmix64(np.arange(64, dtype=np.uint64), *self._seeds, self._block).tolist()
-            self._block += 1
-        return int(self._rolls.pop() % bound)
-
-    def of(self, choices: Sequence[str]) -> str:
-        return choices[self.below(len(choices))]
+def _numbers(*seeds: int) -> Iterator[int]:
+    """Yield numbers block by block, each block from its end."""
+    for block in count():
+        yield from reversed(splitmix64(np.arange(64, dtype=np.uint64), *seeds, block).tolist())

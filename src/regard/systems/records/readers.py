@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.data.example import BadLine, DataReader, Example, good_lines
-from regard.data.formats.jsonl import json_object, parsed_json
+from regard.data.formats.jsonl import json_lines, parsed_json
 
 _LONGEST = 10_000  # characters of a record and its text
 _BRACKETED = re.compile(r"\s*([^\[\],]+?)\s*\[([^\]]*)\]\s*(?:,|$)")
@@ -139,17 +139,13 @@ class Records(DataReader):
     keys: tuple[str, str] = field(default=("record", "text"), kw_only=True)
 
     def read(self) -> Iterator[Example | BadLine]:
-        for line in good_lines(self.path, self.encoding, self.max_line):
-            if isinstance(line, BadLine):
-                yield line
-            elif line.text.strip():
-                yield from self._examples(line.text, f"{self.path}:{line.number}")
+        for found, where in json_lines(self.path, self.encoding, self.max_line):
+            if isinstance(found, BadLine):
+                yield found
+            else:
+                yield from self._examples(found, where)
 
-    def _examples(self, text: str, where: str) -> Iterator[Example | BadLine]:
-        found = json_object(text, where)
-        if isinstance(found, BadLine):
-            yield found
-            return
+    def _examples(self, found: dict[str, Any], where: str) -> Iterator[Example | BadLine]:
         missing = next((key for key in self.keys if key not in found), None)
         if missing is not None:
             yield BadLine(where, f"there is no key {missing!r} among {', '.join(found)}", "data.record and data.text")

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from regard.recipes.data_section import FieldLayout
+from regard.recipes.data_section import FieldLayout, GeneratedData
 from regard.recipes.data_sections import SplitFiles
-from regard.recipes.generated_sections import GeneratedData
-from regard.recipes.section import Section
+from regard.recipes.section import Section, own_keys
 
 if TYPE_CHECKING:
     from regard.data.example import DataReader
+    from regard.recipes.sections import Recipe
 
 
 class RecordsTraining(Section):
@@ -65,3 +65,14 @@ class RecordsData(SplitFiles):
         from regard.systems.records.readers import Records
 
         return Records(self._path(named), keys=(self.record, self.text), **self.reading())
+
+
+def check_tokenizer(recipe: Recipe) -> None:
+    """A placeholder is one token, and copies are of tokens that do not change."""
+    section = recipe.tokenizer
+    parts = [section, *([] if section.target is None else [section.target])]
+    if any(part.dropout for part in parts):
+        raise ValueError("dropout cuts texts anew in each epoch, and records are cut once; leave it out")
+    other = next((part.kind for part in parts if part.kind not in ("words", "file")), None)
+    if own_keys(recipe.train, RecordsTraining).delexicalise and other is not None:
+        raise ValueError(f"train.delexicalise puts one word in the place of a value; the kind is words, not {other}")

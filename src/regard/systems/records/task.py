@@ -28,7 +28,7 @@ from regard.models.copying import with_copies
 from regard.models.model_output import ModelOutput
 from regard.nearest import nearest
 from regard.protocol import device_of
-from regard.recipes.copying import copies
+from regard.recipes.checks import copies
 from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import PAD
@@ -205,8 +205,9 @@ class Describing(Task):
     def panels(self, model: Any, text: str, search: Search, *, head: int | None = None) -> list[Panel]:
         """Return the weights of each token of the answer over the fields."""
         return [
-            replace(one, title="", columns=tuple(read_record(text)))
+            replace(one, title=one.title.rpartition(" → ")[2], columns=tuple(read_record(text)))
             for one in super().panels(model, text, search, head=head)
+            if type(one) is Panel
         ]
 
     def merges_equal_inputs(self, recipe: Recipe) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from regard.parts import models
-from regard.recipes.copying import check_copying
+from regard.recipes.checks import check_copying
 from regard.recipes.system import System
 from regard.systems.replies.sections import DialoguesData, SmalltalkData
 
@@ -23,6 +23,7 @@ SYSTEM = System(
             "train.exposure.word_dropout",
             "train.exposure.corruption",
             "train.label_smoothing",
+            "train.r_drop",
             "decode",
         }
     ),

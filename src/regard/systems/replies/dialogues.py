@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-from regard.data.example import BadLine, DataReader, Example, good_lines
-from regard.data.formats.jsonl import json_object
-from regard.data.formats.overlap import dialogue_parts
+from regard.data.example import BadLine, Example
+from regard.data.formats.dialogues import DialogueReader, dialogue_parts
+from regard.data.formats.jsonl import json_lines
 
 
 @dataclass(frozen=True)
-class Dialogues(DataReader):
+class Dialogues(DialogueReader):
     """Pairs of history and reply: each turn but the first is a reply to the last `turns` turns before it.
 
     Args:
@@ -39,18 +39,6 @@ class Dialogues(DataReader):
     without: tuple[Path, ...] = field(default=(), kw_only=True)
     pairs: bool = field(default=False, kw_only=True)
 
-    @property
-    def files(self) -> tuple[Path, ...]:
-        return (Path(self.path), *self.without)
-
-    def apart_from(self, files: tuple[Path, ...], *, pairs: bool = False) -> Self:
-        """Return a reader that leaves out the dialogues of these files, or all that share a pair of turns with them."""
-        return replace(self, without=files, pairs=pairs)
-
-    def asking(self, columns: Mapping[str, Any]) -> Self:
-        """Return a reader of whole dialogues, each of which waits for a reply."""
-        return replace(self, questions=True, without=())
-
     def read(self) -> Iterator[Example | BadLine]:
         known = {
             part
@@ -70,17 +58,10 @@ class Dialogues(DataReader):
                     yield Example({"source": before, "target": turns[number]}, where)
 
     def _dialogues(self, path: Path) -> Iterator[tuple[str, list[str] | BadLine]]:
-        for line in good_lines(path, self.encoding, self.max_line):
-            if isinstance(line, BadLine):
-                yield line.where, line
-            elif line.text.strip():
-                where = f"{path}:{line.number}"
-                yield where, self._turns(line.text, where)
+        for found, where in json_lines(path, self.encoding, self.max_line):
+            yield where, found if isinstance(found, BadLine) else self._turns(found, where)
 
-    def _turns(self, text: str, where: str) -> list[str] | BadLine:
-        found = json_object(text, where)
-        if isinstance(found, BadLine):
-            return found
+    def _turns(self, found: dict[str, Any], where: str) -> list[str] | BadLine:
         if self.key not in found:
             return BadLine(where, f"there is no key {self.key!r} among {', '.join(found) or 'none'}", "data.key")
         turns = found[self.key]

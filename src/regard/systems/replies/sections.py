@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from regard.recipes.data_section import FieldLayout, SplitName
+from regard.recipes.data_section import FieldLayout, GeneratedData, SplitName
 from regard.recipes.data_sections import SplitFiles
-from regard.recipes.generated_sections import GeneratedData
 from regard.recipes.section import Section
 
 if TYPE_CHECKING:
@@ -60,11 +59,7 @@ class DialoguesData(SplitFiles, DialogueHistory):
         return Dialogues(self._path(named), key=self.key, turns=self.turns, separator=self.separator, **self.reading())
 
     def examples(self, split: SplitName, reading: FieldLayout) -> Examples | None:
-        found = super().examples(split, reading)
-        from regard.systems.replies.dialogues import Dialogues
+        from regard.data.formats.dialogues import without_overlap
 
-        if split == "train" or self.overlap == "keep" or not isinstance(found, Dialogues):
-            return found
-        train = self.train if isinstance(self.train, tuple) else ()
-        named = [one.file for one in train] or [str(self.train)]
-        return found.apart_from(tuple(self._path(one) for one in named), pairs=self.overlap == "pairs")
+        found = super().examples(split, reading)
+        return found if split == "train" else without_overlap(found, self.overlap, self.training_files())

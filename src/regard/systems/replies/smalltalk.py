@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
-import numpy as np
-
-from regard.data.batching.order import permutation, splitmix64
+from regard.data.batching.order import permutation
 from regard.data.example import Example
 from regard.data.generated import Generated
 from regard.data.hash_split import Part
 from regard.data.problems import DataError
+from regard.data.random_draws import Dice, random_numbers
 from regard.systems.replies.dialogues import history
 
 _COLOURS = ("red", "green", "blue", "white", "black", "golden", "tiny", "new")
@@ -61,25 +61,21 @@ class Smalltalk(Generated):
             raise DataError(f"facts is {self.facts}; there are topics for 1 to {len(_TOPICS)}")
 
     def example(self, index: int) -> Example:
-        attempt = 0
-        while True:
-            turns, reply = self._drawn(index, attempt)
-            if self.is_here(" ".join(turns)):
-                fields = {"source": history(turns, self.turns, self.separator), "target": reply}
-                return Example(fields, self.where(index))
-            attempt += 1
+        turns, reply = self.first_here(partial(self._drawn, index), lambda drawn: " ".join(drawn[0]))
+        fields = {"source": history(turns, self.turns, self.separator), "target": reply}
+        return Example(fields, self.where(index))
 
     def _drawn(self, index: int, attempt: int) -> tuple[list[str], str]:
-        dice = iter(splitmix64(np.arange(16, dtype=np.uint64), self.seed, index, attempt).tolist())
-        topics = permutation(len(_TOPICS), self.seed, index, attempt)[: 1 + next(dice) % self.facts].tolist()
+        dice = Dice(random_numbers(self.seed, index, attempt))
+        topics = permutation(len(_TOPICS), self.seed, index, attempt)[: 1 + dice.below(self.facts)].tolist()
         turns: list[str] = []
         answers: list[tuple[str, str]] = []
         for topic in topics:
             said, heard, question, answer, first, second = _TOPICS[topic]
-            words = first[next(dice) % len(first)], second[next(dice) % len(second)]
+            words = dice.of(first), dice.of(second)
             turns += [said.format(*words), heard.format(*words)]
             answers.append((question, answer.format(*words)))
-        if next(dice) % 3 == 0:
+        if dice.below(3) == 0:
             return turns[:-1], turns[-1]
-        question, answer = answers[next(dice) % len(answers)]
+        question, answer = dice.of(answers)
         return [*turns, question], answer

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from regard.data.problems import TextError
-from regard.recipes.copying import copies
+from regard.recipes.checks import copies
 from regard.recipes.sections import Recipe
 from regard.systems.replies.dialogues import history, parsed_turns
 from regard.systems.replies.sections import DialoguesData, SmalltalkData

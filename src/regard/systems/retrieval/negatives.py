@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from regard.data.batching.batch import Batch
 from regard.data.batching.corpus import Corpus
-from regard.data.batching.feed import BatchPosition, Feed
+from regard.data.batching.feed import BatchPosition, Feed, WrappedFeed
 from regard.data.batching.order import splitmix64
 from regard.systems.retrieval.ranking import Ranking
 
@@ -53,7 +53,7 @@ class MinedNegatives:
         return self._found[query]
 
 
-class NegativesFeed(Feed):
+class NegativesFeed(WrappedFeed):
     """The batches of another feed with wrong passages: "negative" [B, K, S], with "negative_sizes" [B, K].
 
     Args:
@@ -77,19 +77,9 @@ class NegativesFeed(Feed):
         random: int = 0,
         seed: int,
     ) -> None:
-        self.inner, self.corpus, self.mined, self.examples = inner, corpus, mined, examples
+        super().__init__(inner)
+        self.corpus, self.mined, self.examples = corpus, mined, examples
         self.count, self.total, self.seed = count, count + random, seed
-        self.per_epoch, self.dropped = inner.per_epoch, inner.dropped
-
-    @property
-    def unwrapped(self) -> Feed:
-        return self.inner.unwrapped
-
-    def after(self, epoch: int, position: int) -> Iterator[BatchPosition]:
-        return self.inner.after(epoch, position)
-
-    def tokens(self, place: BatchPosition) -> int:
-        return self.inner.tokens(place)
 
     def batch(self, place: BatchPosition, rank: int = 0, world: int = 1) -> Batch:
         batch = self.inner.batch(place, rank, world)

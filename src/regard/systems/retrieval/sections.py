@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from regard.recipes.data_section import FieldLayout, SplitName
+from regard.recipes.data_section import FieldLayout, GeneratedData, SplitName
 from regard.recipes.data_sections import SplitFiles
 from regard.recipes.files import DataFile
-from regard.recipes.generated_sections import GeneratedData
 from regard.recipes.section import Section
 
 if TYPE_CHECKING:

@@ -103,7 +103,7 @@ class Retrieving(Task):
 
     @classmethod
     def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
-        text = tokens_field(recipe.tokenizer, masked=recipe.reads_pairs)
+        text = tokens_field(recipe.tokenizer, masked=recipe.system.reads_pairs(recipe))
         return {"query": text, "passage": text}
 
     @classmethod
@@ -114,7 +114,7 @@ class Retrieving(Task):
             or learned_tokenizer(  # "text" is that of a pretrained run
                 recipe.tokenizer,
                 chain(field_values(train, "query"), dict.fromkeys(field_values(train, "passage"))),
-                masked=recipe.reads_pairs,
+                masked=recipe.system.reads_pairs(recipe),
             )
         )
         return {"query": both, "passage": both}

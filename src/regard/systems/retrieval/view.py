@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -12,6 +13,7 @@ from regard.explain.panel import Panel, TextPanel
 from regard.systems.retrieval.cross_encoder import CrossEncoder
 from regard.systems.retrieval.dual_encoder import DualEncoder
 from regard.systems.retrieval.searcher import TextEncoder
+from regard.tasks.panels import head_panels
 from regard.view.text import isolated
 
 _SHOWN = 60  # words of a passage whose matches are shown
@@ -23,7 +25,8 @@ def match_panels(model: DualEncoder | CrossEncoder, tokenizer: Tokenizer, query:
     """Return how the words of a query and a passage match.
 
     Of a dual encoder each cell is what a pair of words adds to the similarity, which is the sum of all cells; of a
-    cross-encoder it is the attention of a word of the query to the passage.
+    cross-encoder it is the attention of a word of the query to the passage, and of a Transformer that reads both as one
+    text all layers and heads.
 
     Raises:
         ValueError: the model has no weights over words.
@@ -37,6 +40,12 @@ def match_panels(model: DualEncoder | CrossEncoder, tokenizer: Tokenizer, query:
         matched, what = model.contributions(*ids), "share of the similarity"
     else:
         matched, what = _attention(model, *ids), "attention"
+    if matched is None and isinstance(model, CrossEncoder):
+        lengths = [torch.tensor([len(one)], device=device) for one in ids]
+        read = [*tokenizer.tokens(asked), "</s>", *tokenizer.tokens(told)]
+        run = partial(model, ids[0].unsqueeze(0), lengths[0], ids[1].unsqueeze(0), lengths[1])
+        if heads := head_panels(model, run, read, ["<s>", *read, "</s>"]):
+            return list(heads)
     if matched is None:
         raise ValueError("the model has no weights over words: pooling is 'last', or both texts stand in one row")
     rows, columns = (tuple(tokenizer.tokens(one)) for one in (asked, told))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from regard.recipes.system import System
-from regard.systems.spans.checks import check_tokenizer
-from regard.systems.spans.sections import DiariesData, SpansData, SquadData
+from regard.systems.spans.sections import DiariesData, SpansData, SquadData, check_tokenizer
 
 SYSTEM = System(
     name="spans",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -64,12 +65,8 @@ class Diaries(Generated):
             raise DataError(f"diaries of {self.people} people: there are 1 to {len(_PEOPLE)}")
 
     def example(self, index: int) -> Example:
-        attempt = 0
-        while True:
-            fields = self._drawn(index, attempt)
-            if self.is_here(str(fields["context"])):
-                return Example(fields, self.where(index))
-            attempt += 1
+        fields = self.first_here(partial(self._drawn, index), lambda drawn: str(drawn["context"]))
+        return Example(fields, self.where(index))
 
     def _drawn(self, index: int, attempt: int) -> dict[str, Value]:
         draws = splitmix64(np.arange(_DRAWS * self.longest + 3, dtype=np.uint64), self.seed, index, attempt).tolist()

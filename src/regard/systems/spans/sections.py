@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from regard.recipes.data_section import DataSection, FieldLayout, SplitName
+from regard.recipes.data_section import DataSection, FieldLayout, GeneratedData, SplitName
 from regard.recipes.data_sections import SplitFiles, SplitSection
-from regard.recipes.generated_sections import GeneratedData
 
 if TYPE_CHECKING:
     from regard.data.example import DataReader, Examples
+    from regard.recipes.sections import Recipe
 
 
 class SpanData(DataSection):
@@ -103,3 +103,9 @@ class DiariesData(GeneratedData, SpanData):
     def arguments(self, split: SplitName) -> dict[str, Any]:
         """Return the arguments, without those of windows."""
         return {name: value for name, value in super().arguments(split).items() if name not in SpanData.model_fields}
+
+
+def check_tokenizer(recipe: Recipe) -> None:
+    """Pieces stay where answers begin and end with them."""
+    if recipe.tokenizer.dropout:
+        raise ValueError("dropout would move the pieces that answers begin and end with; leave it out of 'spans'")

@@ -15,7 +15,6 @@ from torch import Tensor, nn
 from regard.data.batching.batch import Batch, padded
 from regard.data.batching.corpus import Corpus
 from regard.data.batching.mixture import Mixture
-from regard.data.batching.windows import PassageWindow, WindowCutter, Windows, word_numbers
 from regard.data.example import Examples, Value
 from regard.data.fields.field import Field
 from regard.data.fields.span import SpanField
@@ -32,9 +31,11 @@ from regard.systems.spans.answer import ReaderTrace, SpanAnswer, reader_trace
 from regard.systems.spans.panels import panels, render_maps
 from regard.systems.spans.pointers import iterations_of
 from regard.systems.spans.sections import SpanData
+from regard.systems.spans.windows import PassageWindow, WindowCutter, Windows, word_numbers
 from regard.tasks.input_output import mean_log_probs, no_head
 from regard.tasks.length_check import check_text_lengths
 from regard.tasks.loss import Loss, token_loss
+from regard.tasks.panels import seen_heads, watched_heads
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import FieldEncoders, Fields, Task
 from regard.tasks.tokenizers import field_values, learned_tokenizer, tokens_field
@@ -92,7 +93,7 @@ class SpanAnswering(Task):
 
     @classmethod
     def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
-        text = tokens_field(recipe.tokenizer, masked=recipe.reads_pairs)
+        text = tokens_field(recipe.tokenizer, masked=recipe.system.reads_pairs(recipe))
         return {"question": text, "context": text, "span": SpanField()}
 
     @classmethod
@@ -100,7 +101,7 @@ class SpanAnswering(Task):
         both = known.get("text") or learned_tokenizer(  # "text" is that of a pretrained run
             recipe.tokenizer,
             chain(field_values(train, "context"), field_values(train, "question")),
-            masked=recipe.reads_pairs,
+            masked=recipe.system.reads_pairs(recipe),
         )
         return {"question": both, "context": both}
 
@@ -205,11 +206,16 @@ class SpanAnswering(Task):
         return [self._predictions(text, spans)[: search.n_best] for text, spans in zip(texts, found, strict=True)]
 
     def panels(self, model: Any, text: str, search: Search, *, head: int | None = None) -> list[Panel]:
-        """Return where the answer may begin and end, around where it does, and what passage and question read there."""
+        """Return where the answer may begin and end, around where it does, and what passage and question read there.
+
+        Of a Transformer that reads both in one window also all layers and heads.
+        """
         no_head(head)
-        (answer,) = self.predict(model, [text], replace(search, n_best=1))[0]
+        with watched_heads(model) as seen:
+            (answer,) = self.predict(model, [text], replace(search, n_best=1))[0]
         assert isinstance(answer, SpanAnswer)
-        return panels(answer, _parts(text)[0])
+        read = (*answer.question_tokens, "</s>", *answer.source_tokens)
+        return [*panels(answer, _parts(text)[0]), *seen_heads(seen, read, ("<s>", *read, "</s>"))]
 
     @torch.inference_mode()
     def _spans(

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from regard.recipes.system import System
-from regard.systems.speech.checks import check_decoding, check_training
-from regard.systems.speech.sections import FsddData, RecordingsData, SpeechDecoding, SpeechTraining, TonesData
+from regard.systems.speech.sections import (
+    FsddData,
+    RecordingsData,
+    SpeechDecoding,
+    SpeechTraining,
+    TonesData,
+    check_decoding,
+    check_training,
+)
 
 SYSTEM = System(
     name="transcribe",

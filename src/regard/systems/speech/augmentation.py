@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from torch import Tensor
 
 from regard.data.batching.batch import Batch
-from regard.data.sound.spec_augment import SpecAugment
-from regard.data.sound.voices import Voices
 from regard.systems.speech.features import SoundFeatures
+from regard.systems.speech.spec_augment import SpecAugment
+from regard.systems.speech.voices import Voices
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from regard.recipes.data_section import DataSection, FieldLayout, SplitName
+from regard.recipes.data_section import DataSection, FieldLayout, GeneratedData, SplitName
 from regard.recipes.data_sections import SplitFiles
 from regard.recipes.files import DataFile
-from regard.recipes.generated_sections import GeneratedData
-from regard.recipes.section import Section
+from regard.recipes.section import Section, own_keys
 
 if TYPE_CHECKING:
     from regard.data.example import DataReader, Examples
+    from regard.recipes.sections import Recipe
 
 
 class FeaturesSection(Section):
@@ -194,3 +194,31 @@ class RecordingsData(SplitFiles):
         from regard.systems.speech.recordings import Recordings
 
         return Recordings(self._path(named), **self.reading())
+
+
+_CTC = "ctc"
+
+
+def check_training(recipe: Recipe) -> None:
+    """Labels that are smoothed are those of a decoder, and windows are of running text."""
+    if recipe.train.label_smoothing and recipe.model.kind == _CTC:
+        raise ValueError("label_smoothing is of a decoder, and the model ctc has none; leave it out")
+    if recipe.train.batch.window is not None:
+        raise ValueError("a window is of running text; recordings are read whole: set batch.sentences or batch.tokens")
+    features = getattr(recipe.data, "features", None)
+    if own_keys(recipe.train, SpeechTraining).voices is not None and features is not None and features.deltas:
+        raise ValueError("voices moves bands, and deltas are none; set data.features.deltas to 0, or leave voices out")
+
+
+def check_decoding(recipe: Recipe) -> None:
+    """Frames are not sampled; scores of both kinds are of a listener that was trained with both."""
+    decode = own_keys(recipe.decode, SpeechDecoding)
+    if decode.language_model is not None and (recipe.model.kind != _CTC or recipe.search().strategy != "beam"):
+        raise ValueError("language_model is for the model ctc with strategy 'beam'; leave it out")
+    if recipe.model.kind == _CTC:
+        if recipe.search().strategy == "sample":
+            raise ValueError("the model ctc is decoded with strategy 'greedy' or 'beam'; it draws no samples")
+        if decode.ctc_weight is not None:
+            raise ValueError("ctc_weight mixes CTC with attention, and the model ctc has no attention; leave it out")
+    elif decode.ctc_weight and not recipe.model.ctc:
+        raise ValueError("ctc_weight needs a listener that is trained with CTC too; set model.ctc above 0")

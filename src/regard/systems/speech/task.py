@@ -20,9 +20,7 @@ from regard.data.example import Example, Value
 from regard.data.fields.field import Field
 from regard.data.fields.tokenizer import Tokenizer
 from regard.data.problems import DataError, TextError
-from regard.data.sound.spec_augment import SpecAugment
 from regard.data.sound.spectrogram import LogMel
-from regard.data.sound.voices import Voices
 from regard.decode import generate
 from regard.decode.ctc import FusionLanguageModel, Transcript, ctc_beam_search, ctc_greedy
 from regard.decode.hypothesis import Hypothesis
@@ -43,6 +41,8 @@ from regard.systems.speech.fusion import Fusion
 from regard.systems.speech.listener import Listener
 from regard.systems.speech.sections import FeaturesSection, SpeechDecoding, SpeechTraining
 from regard.systems.speech.sounds import Sound, sound_of
+from regard.systems.speech.spec_augment import SpecAugment
+from regard.systems.speech.voices import Voices
 from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction

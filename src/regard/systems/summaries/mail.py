@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-from regard.data.example import BadLine, DataReader, Example, Value, good_lines
-from regard.data.formats.jsonl import json_object
+from regard.data.example import BadLine, DataReader, Example, Value
+from regard.data.formats.jsonl import json_lines
 
 OTHERS = "others"
 """The field with further right subject lines."""
@@ -58,17 +58,10 @@ class Mail(DataReader):
         return replace(self, questions=True)
 
     def read(self) -> Iterator[Example | BadLine]:
-        path = Path(self.path)
-        for line in good_lines(path, self.encoding, self.max_line):
-            if isinstance(line, BadLine):
-                yield line
-            elif line.text.strip():
-                yield self._example(line.text, f"{path}:{line.number}")
+        for found, where in json_lines(Path(self.path), self.encoding, self.max_line):
+            yield found if isinstance(found, BadLine) else self._example(found, where)
 
-    def _example(self, text: str, where: str) -> Example | BadLine:
-        found = json_object(text, where)
-        if isinstance(found, BadLine):
-            return found
+    def _example(self, found: dict[str, Any], where: str) -> Example | BadLine:
         for key in (self.body,) if self.questions else (self.body, self.subject):
             if not isinstance(found.get(key), str):
                 return BadLine(where, f"there is no text under the key {key!r} among {', '.join(found) or 'none'}")

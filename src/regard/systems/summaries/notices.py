@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
+from operator import itemgetter
 
-import numpy as np
-
-from regard.data.batching.order import splitmix64
 from regard.data.example import Example
 from regard.data.generated import Generated
 from regard.data.hash_split import Part
+from regard.data.random_draws import Dice, random_numbers
 from regard.systems.summaries.mail import shortened_body
 
 _TOPICS = ("budget", "harbour", "garden", "library", "canteen", "server", "contract", "survey", "newsletter", "archive")
@@ -58,34 +58,27 @@ class Notices(Generated):
         self.check_split()
 
     def example(self, index: int) -> Example:
-        attempt = 0
-        while True:
-            body, subject = self._drawn(index, attempt)
-            if self.is_here(body):
-                source = shortened_body(body, clean=self.clean, longest=self.longest)
-                return Example({"source": source, "target": subject}, self.where(index))
-            attempt += 1
+        body, subject = self.first_here(partial(self._drawn, index), itemgetter(0))
+        source = shortened_body(body, clean=self.clean, longest=self.longest)
+        return Example({"source": source, "target": subject}, self.where(index))
 
     def body(self, index: int) -> str:
         """Return the body of an e-mail before anything is left out, the first that is drawn for a number."""
         return self._drawn(index, 0)[0]
 
     def _drawn(self, index: int, attempt: int) -> tuple[str, str]:
-        dice = iter(splitmix64(np.arange(32, dtype=np.uint64), self.seed, index, attempt).tolist())
-
-        def drawn(choices: tuple[str, ...]) -> str:
-            place: int = next(dice) % len(choices)
-            return choices[place]
+        dice = Dice(random_numbers(self.seed, index, attempt))
+        drawn = dice.of
 
         def named() -> tuple[str, str, str]:
             return drawn(_TOPICS), drawn(_EVENTS), drawn(_DAYS)
 
-        said, subject = _NEWS[next(dice) % len(_NEWS)]
+        said, subject = drawn(_NEWS)
         words = named()
         sentences = [drawn(_FILLERS).format(*named()) for _ in range(2)]
-        sentences.insert(next(dice) % 3, said.format(*words))
+        sentences.insert(dice.below(3), said.format(*words))
         lines = [drawn(_OPENINGS), *sentences, drawn(_CLOSINGS)]
-        if next(dice) % 2:
-            old, _ = _NEWS[next(dice) % len(_NEWS)]
+        if dice.below(2):
+            old, _ = drawn(_NEWS)
             lines += [f"> {drawn(_OPENINGS)}", f"> {old.format(*named())}"]
         return "\n".join(lines), subject.format(*words)

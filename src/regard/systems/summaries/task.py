@@ -9,7 +9,7 @@ from typing import Any
 
 from regard.data.example import Value
 from regard.data.problems import TextError
-from regard.recipes.copying import copies
+from regard.recipes.checks import copies
 from regard.recipes.sections import Recipe
 from regard.systems.summaries.mail import OTHERS, shortened_body
 from regard.systems.summaries.sections import MailData, NoticesData

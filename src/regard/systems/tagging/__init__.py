@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from regard.recipes.data_sections import ColumnsData, ConlluData, HubData, JsonlData
 from regard.recipes.system import System
-from regard.systems.tagging.checks import check_tokenizer
+from regard.systems.tagging.checks import check_data, check_tokenizer, feature_column
 
 SYSTEM = System(
     name="tag",
@@ -14,6 +14,15 @@ SYSTEM = System(
     metrics=("accuracy",),
     compares=frozenset({"labels", "chunks", "texts"}),
     select=("metric",),
-    uses=frozenset({"model.encoder.characters", "train.batch", "train.label_smoothing", "train.class_weights"}),
-    checks={"tokenizer": check_tokenizer},
+    uses=frozenset(
+        {
+            "model.encoder.characters",
+            "model.encoder.feature_dim",
+            "train.batch",
+            "train.label_smoothing",
+            "train.class_weights",
+        }
+    ),
+    two_texts=feature_column,
+    checks={"data": check_data, "tokenizer": check_tokenizer},
 )

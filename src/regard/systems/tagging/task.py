@@ -12,18 +12,20 @@ from rich.console import RenderableType
 from rich.text import Text
 from torch import Tensor, nn
 
-from regard.data.batching.batch import Batch
+from regard.data.batching.batch import Batch, padded
 from regard.data.example import Examples
+from regard.data.fields.features import FEATURES, FeaturesField, learn_features
 from regard.data.fields.field import Field
-from regard.data.fields.labels import Labels
+from regard.data.fields.labels import Labels, TagsField
 from regard.data.fields.spelling import LETTERS, SpellingField, WithLetters, letters_of
-from regard.data.fields.tags import TagsField
 from regard.data.fields.tokenizer import Tokenizer
+from regard.data.problems import TextError, shortened
 from regard.decode.search import Search
 from regard.models.model_output import ModelOutput, log_softmax
 from regard.recipes.data_section import FieldLayout
 from regard.recipes.sections import Recipe
-from regard.specials import IGNORE
+from regard.specials import IGNORE, PAD, UNK
+from regard.systems.tagging.checks import reads_features, spells
 from regard.tasks.class_weights import ClassWeights
 from regard.tasks.length_check import check_text_lengths
 from regard.tasks.loss import Loss, token_loss
@@ -35,13 +37,14 @@ from regard.view.terminal import stacked
 
 @dataclass(frozen=True)
 class TaggedBatch:
-    """Texts, the tags of their words, and the letters of these where they are read."""
+    """Texts, the tags of their words, and letters and features of these where they are read."""
 
     text: Tensor  # [B, T]
     text_lengths: Tensor  # [B]
     tags: Tensor  # [B, W]
     tags_lengths: Tensor  # [B]
     letters: Tensor | None = None  # [B, W, L]
+    features: Tensor | None = None  # [B, W]
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,8 @@ class Tagging(Task):
     that scores tags together answers with the likeliest sequence, others with the likeliest tag of each word.
 
     Attributes:
-        encoders: the tokenizer of "text", that of "letters" where words are read by them, and the labels of "tags".
+        encoders: the tokenizer of "text", that of "letters" where words are read by them, the vocabulary of "features"
+            where each word has one, and the labels of "tags".
         smoothing: of the labels.
         weights: of the tags in the training loss; None for all alike.
     """
@@ -71,22 +75,28 @@ class Tagging(Task):
 
     @classmethod
     def reading(cls, recipe: Recipe) -> FieldLayout:
-        read = super().reading(recipe)
-        return replace(read, adapt=WithLetters) if recipe.spells else read
+        read = replace(super().reading(recipe), second=FEATURES)
+        return replace(read, adapt=WithLetters) if spells(recipe) else read
 
     @classmethod
     def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
-        text = tokens_field(recipe.tokenizer, masked=recipe.reads_pairs)
-        letters = {LETTERS: SpellingField()} if recipe.spells else {}
-        return {"text": text, **letters, "tags": TagsField()}
+        text = tokens_field(recipe.tokenizer, masked=recipe.system.reads_pairs(recipe))
+        letters = {LETTERS: SpellingField()} if spells(recipe) else {}
+        features = {FEATURES: FeaturesField()} if reads_features(recipe) else {}
+        return {"text": text, **letters, **features, "tags": TagsField()}
 
     @classmethod
     def learn_encoders(cls, recipe: Recipe, train: Examples, known: FieldEncoders) -> FieldEncoders:
         words = known.get("text") or learned_tokenizer(
-            recipe.tokenizer, field_values(train, "text"), masked=recipe.reads_pairs
+            recipe.tokenizer, field_values(train, "text"), masked=recipe.system.reads_pairs(recipe)
         )
-        letters = {LETTERS: Tokenizer.train(field_values(train, "text"), kind="characters")} if recipe.spells else {}
-        return {"text": words, **letters, "tags": Labels.train(field_values(train, "tags"))}
+        letters = {LETTERS: Tokenizer.train(field_values(train, "text"), kind="characters")} if spells(recipe) else {}
+        features = {FEATURES: learn_features(field_values(train, FEATURES))} if reads_features(recipe) else {}
+        return {"text": words, **letters, **features, "tags": Labels.train(field_values(train, "tags"))}
+
+    @property
+    def input_fields(self) -> tuple[str, ...]:
+        return ("text", FEATURES) if FEATURES in self.encoders else ("text",)
 
     def weighted(self, weights: ClassWeights) -> Tagging:
         return replace(self, weights=weights)
@@ -117,7 +127,9 @@ class Tagging(Task):
         firsts = self._firsts(tagged.text, tagged.text_lengths)
         tags = tagged.tags[before_end(tagged.tags, tagged.tags_lengths)]  # of all words of the batch
         placed = torch.full_like(tagged.text, IGNORE).masked_scatter(firsts, tags)  # [B, T], at their first pieces
-        predicted: ModelOutput = model(tagged.text, tagged.text_lengths, firsts, placed, tagged.letters)
+        predicted: ModelOutput = model(
+            tagged.text, tagged.text_lengths, firsts, placed, tagged.letters, tagged.features
+        )
         logits = predicted.logits[firsts]
         smoothing, weights = (0.0, None) if update is None else (self.smoothing, self.weights)
         total, nll = token_loss(logits, tags, padding=IGNORE, smoothing=smoothing, weights=weights)
@@ -127,7 +139,7 @@ class Tagging(Task):
         if search.n_best > 1:
             raise ValueError(f"tags are the likeliest of each word, one answer; got n_best={search.n_best}")
         tokenizer, labels = tokenizer_and_labels(self)
-        words = [text.split() for text in texts]
+        words, features = zip(*map(self._parts, texts), strict=True) if texts else ((), ())
         encoded = tokenizer.encode_all(words) if texts else []
         check_text_lengths(model, texts, list(map(len, encoded)))
         answers: list[list[Prediction]] = [[] for _ in texts]
@@ -135,7 +147,8 @@ class Tagging(Task):
             firsts = self._firsts(ids, lengths)
             letters = self._letters([words[index] for index in part], ids.device)
             with torch.inference_mode():
-                predicted: ModelOutput = model(ids, lengths, firsts, None, letters)
+                beside = self._features([features[index] for index in part], ids.device)
+                predicted: ModelOutput = model(ids, lengths, firsts, None, letters, beside)
                 each = log_softmax(predicted.logits)
                 path = predicted.extras.get("path", each.argmax(-1))  # [B, T]
                 chosen = each.gather(2, path.unsqueeze(2)).squeeze(2)
@@ -151,6 +164,9 @@ class Tagging(Task):
         found = dict(arguments)
         if found.get("tag_scheme") is not None:
             found["tag_names"] = tokenizer_and_labels(self)[1].names
+        features = self.encoders.get(FEATURES)
+        if features is not None:
+            found["encoder"] = {**found["encoder"], "num_features": features.size}
         letters = self.encoders.get(LETTERS)
         if letters is not None:
             encoder = dict(found["encoder"])
@@ -160,8 +176,8 @@ class Tagging(Task):
         return found
 
     def input_warnings(self, model: Any, texts: Sequence[str]) -> list[str]:
-        """Nothing of unknown words where their letters are read."""
-        return [] if LETTERS in self.encoders else super().input_warnings(model, texts)
+        """Nothing of unknown words where their letters or features are read."""
+        return [] if {LETTERS, FEATURES} & set(self.encoders) else super().input_warnings(model, texts)
 
     def _letters(self, texts: Sequence[Sequence[str]], device: torch.device) -> Tensor | None:
         """[B, W, L], of the words of texts; a text without words has one that is unknown, as its ids have."""
@@ -171,6 +187,25 @@ class Tagging(Task):
         assert isinstance(characters, Tokenizer)
         letters = letters_of([words or ["\N{REPLACEMENT CHARACTER}"] for words in texts], characters)
         return torch.from_numpy(letters).to(device)
+
+    def _parts(self, text: str) -> tuple[list[str], list[str]]:
+        """Words, and where they are read their features, which stand behind a tab."""
+        words, _, features = text.partition("\t") if FEATURES in self.encoders else (text, "", "")
+        found = words.split(), features.split()
+        if FEATURES in self.encoders and len(found[0]) != len(found[1]):
+            raise TextError(
+                f"the model reads words, a tab, and a feature of each word; {shortened(text)!r} has {len(found[0])} "
+                f"words and {len(found[1])} features"
+            )
+        return found
+
+    def _features(self, rows: Sequence[Sequence[str]], device: torch.device) -> Tensor | None:
+        """[B, W], the features of the words of texts; None where they are not read."""
+        known = self.encoders.get(FEATURES)
+        if known is None:
+            return None
+        assert isinstance(known, Tokenizer)
+        return padded([ids or [UNK] for ids in known.encode_all([list(row) for row in rows])], PAD).to(device)
 
     def _firsts(self, ids: Tensor, lengths: Tensor) -> Tensor:
         """[B, T], True where a word begins."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +17,7 @@ from regard.models.encoded import AnyEncoder, Encoded, width_of
 from regard.models.model_output import ModelOutput
 from regard.nn.crf import CRF
 from regard.nn.dropout import Dropout
+from regard.specials import PAD
 from regard.systems.tagging.tag_scheme import tag_order
 
 
@@ -70,6 +71,7 @@ class Transducer(nn.Module):
         places: Tensor | None = None,
         tags: Tensor | None = None,
         letters: Tensor | None = None,
+        features: Tensor | None = None,
     ) -> ModelOutput:
         """Words [B, T] of true `lengths` [B] -> logits [B, T, tags]; those of padding mean nothing.
 
@@ -81,14 +83,15 @@ class Transducer(nn.Module):
                 gives log-marginals, in `extras["path"]` [B, T] the likeliest sequence, and in `extras["path_score"]`
                 [B] its log-probability.
             letters: [B, W, L], of the W words that begin at the places; for an encoder that reads characters.
+            features: [B, W], a feature of each of these words; for an encoder that embeds it.
         """
         words = self.word_dropout(text)
         if places is None:
             places = _inside(text, lengths)
-        if letters is None:
-            encoded: Encoded = self.encoder(words, lengths)
-        else:
-            encoded = self.encoder(words, lengths, LetterIds(letters, places))
+        beside: dict[str, Any] = {} if letters is None else {"spelling": LetterIds(letters, places)}
+        if features is not None:  # [B, W] -> [B, T], at the places
+            beside["features"] = torch.zeros_like(text).masked_scatter(places, features[features != PAD])
+        encoded: Encoded = self.encoder(words, lengths, **beside)
         emissions: Tensor = self.output_map(self.dropout(encoded.states))
         if self.crf is None:
             return ModelOutput(emissions)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from regard.parts import models
-from regard.recipes.copying import check_copying
+from regard.recipes.checks import check_copying
 from regard.recipes.data_sections import CmudictData, HubData, JsonlData, PairsData, TableData
 from regard.recipes.system import System
 from regard.systems.translation.checks import check_decoding, check_guided, check_tokenizer
@@ -21,7 +21,10 @@ SYSTEM = System(
     default=True,
     task="regard.systems.translation.task:Translation",
     data=(DatesData, DigitsData, ClausesData, PairsData, TableData, JsonlData, HubData, CmudictData),
-    models=models("bahdanau", "lstmn", "luong", "seq2seq", "simple_attention", "transformer", "bidirectional"),
+    models={
+        **models("bahdanau", "lstmn", "luong", "seq2seq", "simple_attention", "transformer"),
+        "bidirectional": "regard.systems.translation.bidirectional:Bidirectional",
+    },
     metrics=("bleu",),
     uses=frozenset(
         {
@@ -34,6 +37,7 @@ SYSTEM = System(
             "train.exposure.word_dropout",
             "train.exposure.corruption",
             "train.label_smoothing",
+            "train.r_drop",
             "decode",
         }
     ),

@@ -23,6 +23,7 @@ from regard.systems.translation.force_decoding import ForcedAttention, force_dec
 from regard.systems.translation.links_field import LINKS
 from regard.systems.translation.task import Translation
 from regard.tasks.splits import examples
+from regard.view.text import isolated
 
 HELPED = 20_000
 """Training pairs that an aligner is fitted to beside those of the validation split."""
@@ -209,7 +210,7 @@ def _panel(pair: SentencePair, weights: object, gold: Links) -> Panel:
     import torch
 
     return Panel(
-        f"{pair.source} → {pair.target}",
+        f"{isolated(pair.source)} → {isolated(pair.target)}",
         torch.as_tensor(weights),
         rows=tuple(pair.target_words),
         columns=tuple(pair.source_words),

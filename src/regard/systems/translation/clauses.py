@@ -16,6 +16,7 @@ from regard.data.example import Example
 from regard.data.generated import SYLLABLES, Generated
 from regard.data.hash_split import Part
 from regard.data.problems import DataError
+from regard.data.random_draws import Dice, random_numbers
 
 _NOUNS, _ADJECTIVES, _VERBS, _ADVERBS = 60, 20, 30, 10
 _SUBJECT, _OBJECT, _JOIN = "ka", "wo", "to"
@@ -76,13 +77,13 @@ class Clauses(Generated):
 
     def example(self, index: int) -> Example:
         for attempt in count():
-            draws = iter(splitmix64(np.arange(24, dtype=np.uint64), self.seed, index, attempt).tolist())
+            dice = Dice(random_numbers(self.seed, index, attempt))
             source: list[str] = []
-            clauses = [_clause(draws, source)]
-            if next(draws) % 2:
+            clauses = [_clause(dice, source)]
+            if dice.below(2):
                 source.append(_JOIN)
                 joint = _TargetWord(_WHILE, len(source) - 1)
-                clauses = [[*_clause(draws, source), joint], *clauses]
+                clauses = [[*_clause(dice, source), joint], *clauses]
             if self.is_here(" ".join(source)):
                 break
         target = [said for clause in clauses for said in clause]
@@ -91,26 +92,26 @@ class Clauses(Generated):
         return Example({**texts, "links": pharaoh(links)}, self.where(index))
 
 
-def _clause(draws: Iterator[int], source: list[str]) -> list[_TargetWord]:
+def _clause(dice: Dice, source: list[str]) -> list[_TargetWord]:
     """Append a clause to the source, and return its translation."""
     lexicon = _lexicon()
-    subject = _phrase(draws, source, _SUBJECT)
-    thing = _phrase(draws, source, _OBJECT)
-    adverb = _word(draws, lexicon.adverbs, source) if next(draws) % 3 == 0 else []
-    verb = _word(draws, lexicon.verbs, source)
+    subject = _phrase(dice, source, _SUBJECT)
+    thing = _phrase(dice, source, _OBJECT)
+    adverb = _word(dice, lexicon.adverbs, source) if dice.below(3) == 0 else []
+    verb = _word(dice, lexicon.verbs, source)
     return [*subject, *verb, *thing, *adverb]
 
 
-def _phrase(draws: Iterator[int], source: list[str], particle: str) -> list[_TargetWord]:
+def _phrase(dice: Dice, source: list[str], particle: str) -> list[_TargetWord]:
     lexicon = _lexicon()
-    noun = _word(draws, lexicon.nouns, source)
-    adjective = _word(draws, lexicon.adjectives, source) if next(draws) % 2 else []
+    noun = _word(dice, lexicon.nouns, source)
+    adjective = _word(dice, lexicon.adjectives, source) if dice.below(2) else []
     source.append(particle)
     return [_TargetWord(_THE, None), *adjective, *noun]
 
 
-def _word(draws: Iterator[int], entries: list[_Entry], source: list[str]) -> list[_TargetWord]:
-    entry = entries[next(draws) % len(entries)]
+def _word(dice: Dice, entries: list[_Entry], source: list[str]) -> list[_TargetWord]:
+    entry = dice.of(entries)
     source.append(entry.source)
     return [_TargetWord(word, len(source) - 1) for word in entry.target]
 

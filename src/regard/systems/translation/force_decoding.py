@@ -16,13 +16,13 @@ from regard.alignment.attention_links import word_weights, words_of_pieces
 from regard.alignment.sentence_pairs import SentencePair
 from regard.data.batching.batch import padded
 from regard.explain.capture import capture
-from regard.models.bidirectional import Bidirectional
 from regard.models.copying import Copying, with_copies
 from regard.models.model_output import ModelOutput
 from regard.models.transformer import Transformer
 from regard.protocol import device_of
 from regard.specials import BOS, PAD
 from regard.systems.translation.alignment_choice import AlignmentChoice
+from regard.systems.translation.bidirectional import Bidirectional
 from regard.tasks.task import in_batches
 
 if TYPE_CHECKING:

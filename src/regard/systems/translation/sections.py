@@ -6,8 +6,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from regard.recipes.data_section import GeneratedData
 from regard.recipes.files import DataFile
-from regard.recipes.generated_sections import GeneratedData
 from regard.recipes.section import Section
 
 

@@ -28,7 +28,7 @@ from regard.decode.hypothesis import Hypothesis
 from regard.decode.search import Search
 from regard.decode.unknown import replace_unknown
 from regard.explain.panel import Panel
-from regard.models.bidirectional import Bidirectional
+from regard.explain.windows import has_windows, window_centres
 from regard.models.copying import Copying, with_copies
 from regard.models.generator import EncoderDecoder
 from regard.models.lstmn import LSTMNSeq2Seq
@@ -36,11 +36,12 @@ from regard.models.lstmn_encoder import LSTMNEncoder
 from regard.models.model_output import ModelOutput
 from regard.models.transformer import Transformer
 from regard.protocol import device_of
-from regard.recipes.copying import copies
+from regard.recipes.checks import copies
 from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import BOS, PAD, SPECIALS, UNK
 from regard.systems.translation.alignment_choice import AlignmentChoice, kept_choice
+from regard.systems.translation.bidirectional import Bidirectional
 from regard.systems.translation.dictionary import read_dictionary
 from regard.systems.translation.force_decoding import force_decode, source_reads
 from regard.systems.translation.guided_alignment import Guidance, Guide
@@ -51,7 +52,7 @@ from regard.systems.translation.sections import (
     TranslationEvaluation,
     TranslationTraining,
 )
-from regard.tasks.loss import Loss, copy_loss, token_loss
+from regard.tasks.loss import Loss, Outputs, copy_loss, token_loss
 from regard.tasks.output_set import output_set
 from regard.tasks.panels import head_panels, record_tapes, tape_panels
 from regard.tasks.prediction import Prediction
@@ -197,16 +198,22 @@ class Translation(Task):
             total, nll = copy_loss(predicted.logits, wanted, size=size, padding=PAD, smoothing=smoothing)
         else:
             total, nll = token_loss(predicted.logits, wanted, padding=PAD, smoothing=smoothing)
+        outputs = None
         if update is not None:
+            outputs = Outputs(predicted.logits, wanted != PAD)
             total = total + sum(predicted.extras[name].sum() for name in EXTRAS if name in predicted.extras)
             total = total + self.draws.loss(predicted, wanted) + guided
-        return Loss(total, nll.detach(), int(batch.tokens), attended=predicted.attended)
+        return Loss(total, nll.detach(), int(batch.tokens), attended=predicted.attended, outputs=outputs)
 
     def _watching(self, model: nn.Module, pair: PairBatch, update: int | None) -> AbstractContextManager[Guide | None]:
         """Return the loss of guided alignment, for a forward pass that is made inside; None where there is none."""
         if self.guidance is None or update is None or pair.links is None:
             return nullcontext()
         return self.guidance.watching(model)
+
+    def generated_fields(self, recipe: Recipe) -> Sequence[str]:
+        both = recipe.model.kind == "bidirectional"
+        return [*super().generated_fields(recipe), *(["source"] if both else [])]
 
     def check_model(self, model: nn.Module) -> None:
         if self.guidance is not None:
@@ -282,19 +289,22 @@ class Translation(Task):
         return found
 
     def panels(self, model: Any, text: str, search: Search, *, head: int | None = None) -> list[Panel]:
-        shown = super().panels(model, text, search, head=head)
+        shown: list[Panel] = [one for one in super().panels(model, text, search, head=head) if type(one) is Panel]
         said = self.predict(model, [text], search)[0][0].text
         target = [BOS, *self.target.encode(said)]
         _, source, lengths = next(in_batches(self.source.encode_all([text]), 1, device_of(model)))
+        given, written = torch.tensor([target], device=source.device), self.target.tokens(target)
         if isinstance(model, Transformer):
-            given = torch.tensor([target], device=source.device)
-            written, read = self.target.tokens(target), self.source.tokens(source[0].tolist())
+            read = self.source.tokens(source[0].tolist())
             return [*shown, *head_panels(model, lambda: model(source, lengths, given), written, read)]
-        if not isinstance(model, LSTMNSeq2Seq):
+        if self.copy or not (isinstance(model, LSTMNSeq2Seq) or has_windows(model)):
             return shown
-        with torch.inference_mode(), record_tapes(model, "decoder") as tapes:  # a search would go back and forth on it
-            model(source, lengths, torch.tensor([target], device=source.device))
-        return [*shown, *tape_panels(tapes, said, self.target.tokens(target))]
+        # Its own answer is given to the model: a search would go back and forth.
+        with torch.inference_mode(), record_tapes(model, "decoder") as tapes, window_centres(model) as centres:
+            model(source, lengths, given)
+        if len(centres) >= len(shown[0].values) > 0:
+            shown[0] = replace(shown[0], centres=tuple(centres[: len(shown[0].values)]))
+        return [*shown, *tape_panels(tapes, said, written)]
 
     def _prediction(
         self, source: str, pieces: list[str], hypothesis: Hypothesis, copied: CopySource | None

@@ -48,6 +48,14 @@ export function fitted(context, name, width) {
   return `${parts.slice(0, low).join("")}…`;
 }
 
+/** The end of a name that is too long: of parts of a model the last one tells most. */
+export function ended(context, name, width) {
+  if (context.measureText(name).width <= width) return name;
+  let first = 1;
+  while (first < name.length && context.measureText(`…${name.slice(first)}`).width > width) first++;
+  return first < name.length ? `…${name.slice(first)}` : "";
+}
+
 /** Write a text whose own direction is kept; `align` is left, right or center. */
 export function write(context, text, x, y, align = "left") {
   context.direction = direction(text);

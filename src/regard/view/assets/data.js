@@ -1,5 +1,6 @@
 // Maps of weights as the page holds them: tiles of 8 bits in a pyramid, and exact values where there are some.
 
+import { number } from "./canvas.js";
 import { inflate } from "./inflate.js";
 
 const TILE = 512;
@@ -18,7 +19,18 @@ export class Blobs {
 
   async floats(place) { return new Float32Array((await this.bytes(place)).buffer); }
 
-  async integers(place) { return new Int32Array((await this.bytes(place)).buffer); }
+  /** Numbers of columns, of 16 bits where all of them fit. */
+  async columns(place, count) {
+    const { buffer } = await this.bytes(place);
+    return count > 65536 ? new Int32Array(buffer) : new Uint16Array(buffer);
+  }
+}
+
+/** All cells of a sparse tile: distances between cells that are not zero, then these. */
+function spread(packed, size) {
+  const cells = new Uint8Array(size), count = packed.length / 2;
+  for (let i = 0, place = -1; i < count; i++) { place += packed[i]; cells[place] = packed[count + i]; }
+  return cells;
 }
 
 /** One map: rows x columns of weights. */
@@ -47,12 +59,9 @@ export class Matrix {
   }
 
   async load(key, place, level, y, x) {
-    const bytes = await this.blobs.bytes(place), { rows, columns } = this.levels[level];
-    const tile = {
-      width: Math.min(TILE, columns - x * TILE),
-      height: Math.min(TILE, rows - y * TILE),
-      values: this.signed ? new Int8Array(bytes.buffer) : bytes,
-    };
+    const { rows, columns } = this.levels[level], width = Math.min(TILE, columns - x * TILE), height = Math.min(TILE, rows - y * TILE);
+    const packed = await this.blobs.bytes(place), bytes = place[2] ? spread(packed, width * height) : packed;
+    const tile = { width, height, values: this.signed ? new Int8Array(bytes.buffer) : bytes };
     if (this.tiles.size > 400) this.tiles.delete(this.tiles.keys().next().value);
     this.tiles.set(key, tile);
     this.loading.delete(key);
@@ -66,7 +75,7 @@ export class Matrix {
       if (this.exact) this.cells = await this.blobs.floats(this.exact);
       if (this.largest) {
         const [count, columns, values] = this.largest;
-        this.most = { count, columns: await this.blobs.integers(columns), values: await this.blobs.floats(values) };
+        this.most = { count, columns: await this.blobs.columns(columns, this.columns), values: await this.blobs.floats(values) };
       }
     })();
     return this.prepared;
@@ -82,21 +91,32 @@ export class Matrix {
     const y = row >> this.power, x = column >> this.power;
     const tile = this.tile(0, Math.floor(y / TILE), Math.floor(x / TILE));
     if (tile === undefined) return null;
-    return { value: tile ? this.value(tile.values[(y % TILE) * tile.width + (x % TILE)]) : 0, exact: false };
+    const q = tile ? tile.values[(y % TILE) * tile.width + (x % TILE)] : 0;
+    if (q === 0 && this.floor) return { value: this.floor, exact: false, about: "below " };
+    return { value: this.value(q), exact: false, about: this.power ? "at most ≈ " : "≈ " };
   }
 
-  /** All values of a row. */
+  /** How exact the values are, in words. */
+  precision() {
+    if (this.exact) return "all values exact (float32)";
+    const shades = `${this.steps} shades${this.signed ? " of either sign" : ""}`, side = 2 ** this.power, count = this.largest?.[0];
+    return [
+      shades,
+      this.floor ? `none below ${number(this.floor)}` : "",
+      this.power ? `a cell is the largest of ${side} × ${side} values` : "",
+      count ? `exact (float32): the largest ${count > 1 ? `${count} ` : ""}of each row` : "",
+    ].filter(Boolean).join("; ");
+  }
+
+  /** All values of a row; zero where only the largest of several is known. */
   async row(row) {
     await this.prepare();
     if (this.cells) return this.cells.subarray(row * this.columns, (row + 1) * this.columns);
-    const values = new Float32Array(this.columns), y = row >> this.power;
-    for (let x = 0; x < this.across(0); x++) {
-      const tile = this.tile(0, Math.floor(y / TILE), x) ?? await this.loading.get(`0/${Math.floor(y / TILE)}/${x}`);
+    const values = new Float32Array(this.columns), y = Math.floor(row / TILE);
+    for (let x = 0; x < this.across(0) && !this.power; x++) {
+      const tile = this.tile(0, y, x) ?? await this.loading.get(`0/${y}/${x}`);
       if (!tile) continue;
-      const begin = (x * TILE) << this.power, end = Math.min(this.columns, begin + (tile.width << this.power));
-      for (let column = begin; column < end; column++) {
-        values[column] = this.value(tile.values[(y % TILE) * tile.width + ((column >> this.power) - x * TILE)]);
-      }
+      for (let i = 0; i < tile.width; i++) values[x * TILE + i] = this.value(tile.values[(row % TILE) * tile.width + i]);
     }
     if (this.most) {
       const { count, columns, values: exact } = this.most;
@@ -116,7 +136,7 @@ export class Matrix {
     }
     const values = await this.row(row);
     const order = Array.from(values.keys()).sort((a, b) => Math.abs(values[b]) - Math.abs(values[a]) || a - b);
-    return order.slice(0, count).map((column) => ({ column, value: values[column], exact: Boolean(this.cells) }));
+    return order.slice(0, this.power ? this.most?.count ?? 0 : count).map((column) => ({ column, value: values[column], exact: Boolean(this.cells) }));
   }
 
   /** A small picture of the map: rows, columns and 8 bits per cell. */

@@ -130,7 +130,7 @@ export class HeatMap {
     for (let row = seen.top; row < seen.bottom; row++) {
       for (let column = seen.left; column < seen.right; column++) {
         const found = matrix.at(row, column);
-        if (!found || found.value === 0 || Math.abs(found.value) < how.threshold) continue;
+        if (!found || found.value === 0 || !(found.exact || found.about === "≈ ") || Math.abs(found.value) < how.threshold) continue;
         context.fillStyle = ink(colour(share(found.value, how.top, how.root), matrix.signed, how.dark));
         const shown = Math.abs(found.value) >= 0.0005 ? found.value.toFixed(3).replace(/^(-?)0\./, "$1.") : number(found.value);
         write(context, shown, area.x + (column + 0.5) * this.sx - view.x, area.y + (row + 0.5) * this.sy - view.y, "center");

@@ -1,6 +1,6 @@
 // Parameters: parts of a model as areas, trained ones coloured, frozen ones grey and hatched.
 
-import { fitted, write } from "./canvas.js";
+import { ended, fitted, write } from "./canvas.js";
 
 const HIGH = 460;
 
@@ -21,7 +21,7 @@ export class Tree {
       if (cell?.row === index) { context.strokeStyle = theme.accent; context.lineWidth = 3; context.strokeRect(x + 1.5, top + 1.5, width - 3, height - 3); context.lineWidth = 1; }
       if (width < 34 || height < 15) continue;
       context.fillStyle = viewer.isFound("row", index) ? theme.found : theme.text;
-      write(context, fitted(context, panel.rows[index], width - 8), x + 4, top + 10, "left");
+      write(context, ended(context, panel.rows[index], width - 8), x + 4, top + 10, "left");
       if (height > 30) { context.fillStyle = theme.text; write(context, fitted(context, panel.sizes[index].toLocaleString("en"), width - 8), x + 4, top + 24, "left"); }
     }
     return true;

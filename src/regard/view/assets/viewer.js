@@ -41,7 +41,7 @@ class Viewer {
     this.means = (this.panel.means ?? []).map(made);
     this.queries = (this.panel.queries ?? []).map(made);
     this.keys = (this.panel.keys ?? []).map(made);
-    this.state = { ...PLAIN, style: this.panel.first };
+    this.state = this.usual();
     this.read();
     this.build();
     this.found = { row: new Set(), column: new Set() };
@@ -49,12 +49,15 @@ class Viewer {
     this.change({});
   }
 
+  /** The state at first: neurons are of one head. */
+  usual() { return { ...PLAIN, style: this.panel.first, head: this.panel.first === "neurons" ? 0 : -1 }; }
+
   // What is shown ----------------------------------------------------------------------------------------------------
 
   matrix() {
     const { layer, head } = this.state;
     if (this.panel.kind !== "heads") return this.maps[0];
-    return head < 0 ? this.means[layer] : this.matrixOf(layer, head);
+    return head < 0 && this.means.length ? this.means[layer] : this.matrixOf(layer, Math.max(0, head));
   }
 
   matrixOf(layer, head) { return this.maps[layer * this.panel.heads.length + head]; }
@@ -83,7 +86,7 @@ class Viewer {
 
   shading() {
     const matrix = this.matrix(), top = matrix?.full ?? 1;
-    const root = this.state.root ?? (matrix ? matrix.columns > 256 && !matrix.signed : false);
+    const root = this.state.root ?? (matrix ? matrix.columns > (this.state.style === "birdseye" ? 64 : 256) && !matrix.signed : false);
     return { top, root, threshold: (this.state.threshold / 100) ** 2 * top, dark: this.theme.dark };
   }
 
@@ -230,19 +233,26 @@ class Viewer {
   }
 
   legendOf() {
-    const matrix = this.matrix(), { style } = this.state;
-    this.legend.hidden = !(matrix && ["heatmap", "birdseye", "text", "picture"].includes(style)) && this.panel.kind !== "tree";
+    const matrix = this.matrix(), { style } = this.state, said = { tree: "Areas are numbers of parameters: coloured ones are trained, hatched grey ones are frozen.", glimpses: "Numbers and colours are the order of the glimpses." }[this.panel.kind];
+    this.legend.hidden = !said && !matrix;
     if (this.legend.hidden) return;
-    if (this.panel.kind === "tree") { this.legend.textContent = "Areas are numbers of parameters: coloured ones are trained, hatched grey ones are frozen."; return; }
-    if (this.panel.kind === "glimpses") { this.legend.textContent = "Numbers and colours are the order of the glimpses."; return; }
-    const how = this.shading(), ramp = element("span", "regard-ramp"), stops = [];
+    if (said) { this.legend.textContent = said; return; }
+    const how = this.shading(), lines = style === "lines" ? "lines as wide as the value" : "";
+    const { outlined, centres } = this.panel;
+    const marks = [outlined.length ? "framed: gold links" : "", centres.length ? "○ centre of a window" : ""];
+    const notes = [lines, ...marks, how.root ? "square-root colours" : "", this.axes(), matrix.precision()].filter(Boolean).join("; ");
+    this.legend.replaceChildren(...(["lines", "curves"].includes(style) ? [] : this.ramp(matrix, how)), element("span", "", notes));
+  }
+
+  /** Colours from the least to the largest value. */
+  ramp(matrix, how) {
+    const bar = element("span", "regard-ramp"), stops = [];
     for (let i = 0; i <= 16; i++) {
       const value = matrix.signed ? (i / 8 - 1) : i / 16;
       stops.push(css(colour(how.root ? Math.sign(value) * Math.sqrt(Math.abs(value)) : value, matrix.signed, how.dark)));
     }
-    ramp.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
-    this.legend.replaceChildren(element("span", "", matrix.signed ? number(-how.top) : "0"), ramp, element("span", "", number(how.top)),
-      element("span", "", [how.root ? "square-root colours" : "", this.axes()].filter(Boolean).join("; ")));
+    bar.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
+    return [element("span", "", matrix.signed ? number(-how.top) : "0"), bar, element("span", "", number(how.top))];
   }
 
   /** What rows and columns are. */
@@ -271,7 +281,7 @@ class Viewer {
     const { panel, state } = this, layers = panel.layers?.length ?? 1, heads = panel.heads?.length ?? 0;
     if (panel.styles.includes(get("style"))) state.style = get("style");
     state.layer = whole("layer", 1, layers + 1) === null ? state.layer : whole("layer", 1, layers + 1) - 1;
-    state.head = whole("head", 1, heads + 1) === null ? state.head : whole("head", 1, heads + 1) - 1;
+    state.head = whole("head", 0, heads + 1) === null ? state.head : whole("head", 0, heads + 1) - 1;
     state.heads = (get("heads") ?? "").split(",").map(Number).filter((one) => Number.isInteger(one) && one >= 1 && one <= heads).map((one) => one - 1);
     const { rows = 0, columns = 0 } = this.maps[0] ?? {}; // of all heads the same
     state.pinnedRow = whole("row", 1, rows + 1) === null ? null : whole("row", 1, rows + 1) - 1;
@@ -289,7 +299,7 @@ class Viewer {
     const set = (name, value) => (value === null || value === "" ? found.delete(`${this.key}.${name}`) : found.set(`${this.key}.${name}`, value));
     set("style", state.style === this.panel.first ? null : state.style);
     set("layer", state.layer ? state.layer + 1 : null);
-    set("head", state.head >= 0 ? state.head + 1 : null);
+    set("head", state.head === this.usual().head ? null : state.head + 1);
     set("heads", state.heads.map((one) => one + 1).join(","));
     set("row", state.pinnedRow === null ? null : state.pinnedRow + 1);
     set("column", state.pinnedColumn === null ? null : state.pinnedColumn + 1);
@@ -418,7 +428,7 @@ class Viewer {
     if (!found) return;
     this.readout.replaceChildren(
       element("bdi", "", this.rowName(cell.row)), " → ", element("bdi", "", this.columnName(cell.column)), " ",
-      element("strong", "", `${found.exact ? "" : "≈ "}${this.digits(found.value)}`),
+      element("strong", "", `${found.exact ? "" : found.about}${this.digits(found.value)}`),
       element("span", "regard-soft", ` row ${cell.row + 1}, column ${cell.column + 1}${panel.kind === "heads" ? `, ${this.where()}` : ""}`),
     );
     this.readout.dataset.value = found.value;
@@ -581,4 +591,4 @@ function help() {
 }
 
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => viewers.forEach((viewer) => viewer.retheme()));
-addEventListener("hashchange", () => viewers.forEach((viewer) => { viewer.state = { ...PLAIN, style: viewer.panel.first }; viewer.read(); viewer.find(); viewer.change({}); }));
+addEventListener("hashchange", () => viewers.forEach((viewer) => { viewer.state = viewer.usual(); viewer.read(); viewer.find(); viewer.change({}); }));

@@ -73,9 +73,7 @@ class AssociativeRecall(Algorithm):
         queries = (random_numbers((count,), *seeds, 2) % np.uint64(number - 1)).astype(np.int64)
         rows = np.arange(count)
         inputs = np.stack([_laid(one, one[query]) for one, query in zip(items, queries, strict=True)])
-        targets = np.zeros((*inputs.shape[:2], self.bits), np.float32)
-        targets[:, -self.vectors :] = items[rows, queries + 1]
-        return Episodes(inputs, targets, np.broadcast_to(_asked(inputs.shape[1], self.vectors), inputs.shape[:2]))
+        return Episodes.of(inputs, items[rows, queries + 1], _asked(inputs.shape[1], self.vectors))
 
     def lay(self, question: str) -> EpisodeQuestion:
         told, _, query = question.strip().removesuffix(QUERY).partition(QUERY)

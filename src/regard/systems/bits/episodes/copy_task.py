@@ -63,9 +63,7 @@ class Copy(Algorithm):
         length = between(self.shortest, self.longest, *seeds)
         vectors = random_bits((count, length, self.bits), *seeds, 1)
         inputs = np.stack([_laid(one) for one in vectors])
-        targets = np.zeros((count, 2 * length + 1, self.bits), np.float32)
-        targets[:, length + 1 :] = vectors
-        return Episodes(inputs, targets, np.broadcast_to(_asked(length), inputs.shape[:2]))
+        return Episodes.of(inputs, vectors, _asked(length))
 
     def lay(self, question: str) -> EpisodeQuestion:
         words = question.split()

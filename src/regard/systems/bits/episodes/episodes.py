@@ -28,6 +28,19 @@ class Episodes:
     targets: Floats
     asked: NDArray[np.bool_]
 
+    @classmethod
+    def of(cls, inputs: Floats, answers: Floats, asked: NDArray[np.bool_]) -> Episodes:
+        """Return episodes that are asked at the same steps.
+
+        Args:
+            inputs: [B, T, I].
+            answers: [B, K, O], the targets of the K steps that count.
+            asked: [T].
+        """
+        targets = np.zeros((*inputs.shape[:2], answers.shape[2]), np.float32)
+        targets[:, asked] = answers
+        return cls(inputs, targets, np.broadcast_to(asked, inputs.shape[:2]))
+
     @property
     def bits(self) -> int:
         """Number of target bits in all."""

@@ -67,9 +67,7 @@ class PrioritySort(Algorithm):
         priorities = thrown.astype(np.int64) / _STEPS - 1.0
         inputs = np.stack([_laid(*one, self.highest) for one in zip(vectors, priorities, strict=True)])
         order = np.argsort(-priorities, axis=1, kind="stable")[:, : self.highest]
-        targets = np.zeros((*inputs.shape[:2], self.bits), np.float32)
-        targets[:, -self.highest :] = np.take_along_axis(vectors, order[:, :, None], 1)
-        return Episodes(inputs, targets, np.broadcast_to(self._asked(self.vectors), inputs.shape[:2]))
+        return Episodes.of(inputs, np.take_along_axis(vectors, order[:, :, None], 1), self._asked(self.vectors))
 
     def lay(self, question: str) -> EpisodeQuestion:
         words = question.split()

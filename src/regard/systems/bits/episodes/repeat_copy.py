@@ -72,10 +72,10 @@ class RepeatCopy(Algorithm):
         length, times = between(self.shortest, self.longest, *seeds), between(self.least, self.most, *seeds, 1)
         vectors = random_bits((count, length, self.bits), *seeds, 2)
         inputs = np.stack([_laid(one, times) for one in vectors])
-        targets = np.zeros((count, inputs.shape[1], self.output_dim), np.float32)
-        targets[:, length + 1 : -1, : self.bits] = np.tile(vectors, (1, times, 1))
-        targets[:, -1, self.bits] = 1.0
-        return Episodes(inputs, targets, np.broadcast_to(_asked(length, times), inputs.shape[:2]))
+        answers = np.zeros((count, length * times + 1, self.output_dim), np.float32)
+        answers[:, :-1, : self.bits] = np.tile(vectors, (1, times, 1))
+        answers[:, -1, self.bits] = 1.0
+        return Episodes.of(inputs, answers, _asked(length, times))
 
     def lay(self, question: str) -> EpisodeQuestion:
         *words, number = question.split() or [""]

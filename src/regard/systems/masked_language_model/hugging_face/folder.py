@@ -17,7 +17,7 @@ from regard.systems.masked_language_model.hugging_face import config, vocabulary
 from regard.systems.masked_language_model.hugging_face.names import BIAS, WORDS, ours, their_name, theirs
 from regard.systems.masked_language_model.hugging_face.reading import read_tensors
 from regard.tasks.build import make_model
-from regard.tasks.registry import task_class
+from regard.tasks.task import task_class
 from regard.tensor_mismatch import tensor_mismatch
 
 _TASK = "masked_language_model"

@@ -1,0 +1,141 @@
+"""Dynamic evaluation: a language model learns from a text while it is measured on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from regard.data.batching.batch import Batch
+from regard.data.batching.feed import BatchPosition, Feed
+from regard.data.batching.stream import Stream
+from regard.evaluate.metric_result import MetricResult
+from regard.tasks.task import Task
+
+
+@dataclass(frozen=True)
+class Dynamics:
+    r"""Learning from each window after it was measured, and back towards the trained weights θ₀.
+
+    .. math:: \text{sgd: } & \theta \leftarrow \theta - \eta g + \lambda (\theta_0 - \theta) \\
+              \text{rms: } & \theta \leftarrow \theta - \eta \frac{g}{s + \epsilon}
+                             + \min\Bigl(1, \lambda \frac{s}{\bar s}\Bigr) \odot (\theta_0 - \theta), \quad
+              s = \sqrt{\tfrac{1}{N} \sum_n g_n^2}
+
+    with the gradient g of the mean loss of a window, and s over N windows of the training text; s̄ is its mean over all
+    parameters.
+
+    Attributes:
+        rule: how gradients are scaled.
+        rate: η.
+        decay: λ.
+        window: tokens of a window.
+        epsilon: ε.
+        statistics: tokens of the training text that s is taken over.
+
+    Krause, Kahembwe, Murray & Renals 2018, equations 5 to 8.
+    """
+
+    rule: Literal["rms", "sgd"] = "rms"
+    rate: float = 1e-3
+    decay: float = 1e-3
+    window: int = 20
+    epsilon: float = 1e-3
+    statistics: int = 20_000
+
+    def described(self, score: MetricResult) -> MetricResult:
+        """Return a score with a name and a signature that say how it was made."""
+        how = f"dynamic:{self.rule}|rate:{self.rate:g}|decay:{self.decay:g}|window:{self.window}"
+        return replace(score, name=f"{score.name}, dynamic", signature=f"{score.signature}|{how}")
+
+    @torch.no_grad()
+    def update(self, parameter: nn.Parameter, trained: Tensor, scale: Tensor | None, mean: float) -> None:
+        """Change a parameter that has a gradient.
+
+        Args:
+            parameter: θ, with its gradient.
+            trained: θ₀.
+            scale: s; None for `sgd`.
+            mean: s̄.
+        """
+        assert parameter.grad is not None
+        back = trained - parameter
+        if scale is None:
+            parameter.sub_(self.rate * parameter.grad).add_(back, alpha=self.decay)
+            return
+        share = (scale * (self.decay / mean)).clamp(max=1.0) if mean else 0.0
+        parameter.sub_(self.rate * parameter.grad / (scale + self.epsilon)).add_(back * share)
+
+
+def dynamic_likelihood(
+    task: Task, model: nn.Module, feed: Feed, dynamics: Dynamics, training: Iterable[int]
+) -> tuple[float, int]:
+    """Return -log p of a text, in nats, and its number of tokens; the model is left as it was.
+
+    Each window is measured before it is learned from, so that every token is predicted from the past alone.
+
+    Args:
+        task: its loss.
+        model: in evaluation mode.
+        feed: the windows of the text in their order.
+        dynamics: the rule.
+        training: ids of the training text, for `rms`.
+    """
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    with _restored(parameters) as trained:
+        scales = _root_mean_squares(task, model, dynamics, training) if dynamics.rule == "rms" else {}
+        count = sum(scale.numel() for scale in scales.values())
+        mean = sum(float(scale.double().sum()) for scale in scales.values()) / max(count, 1)
+        total, tokens, state = 0.0, 0, None
+        for number in range(feed.per_epoch):
+            batch = feed.batch(BatchPosition(0, number))
+            nll, state = _learned_from(task, model, batch, state)
+            total, tokens = total + nll, tokens + batch.tokens
+            for parameter, first in zip(parameters, trained, strict=True):
+                if parameter.grad is not None:
+                    dynamics.update(parameter, first, scales.get(parameter), mean)
+    return total, tokens
+
+
+def _root_mean_squares(
+    task: Task, model: nn.Module, dynamics: Dynamics, training: Iterable[int]
+) -> dict[nn.Parameter, Tensor]:
+    """Return s of each parameter."""
+    squares = {parameter: torch.zeros_like(parameter) for parameter in model.parameters() if parameter.requires_grad}
+    ids = list(islice(training, dynamics.statistics + 1))
+    stream, state = Stream(ids, batch=1, steps=dynamics.window), None
+    for window in stream:
+        text = torch.cat((window.text, window.target[:, -1:]), dim=1)  # [1, T + 1]
+        _, state = _learned_from(task, model, Batch({"text": text}, (0,), window.target.numel()), state)
+        for parameter, total in squares.items():
+            if parameter.grad is not None:
+                total.add_(parameter.grad.square())
+    return {parameter: (total / len(stream)).sqrt() for parameter, total in squares.items()}
+
+
+def _learned_from(task: Task, model: nn.Module, batch: Batch, state: object) -> tuple[float, object]:
+    """Set the gradients of the mean loss of a window; return -log p and the state after it."""
+    model.zero_grad(set_to_none=True)
+    cudnn = torch.backends.cudnn.flags(enabled=False)  # whose recurrent layers have no gradient in evaluation mode
+    with cudnn, torch.enable_grad():
+        loss = task.loss(model, batch.to(next(model.parameters()).device), state=state)
+        (loss.total / max(loss.tokens, 1)).backward()
+    return float(loss.nll), loss.state
+
+
+@contextmanager
+def _restored(parameters: list[nn.Parameter]) -> Iterator[list[Tensor]]:
+    """Yield copies of parameters, which they have again at the end, without gradients."""
+    before = [parameter.detach().clone() for parameter in parameters]
+    try:
+        yield before
+    finally:
+        with torch.no_grad():
+            for parameter, first in zip(parameters, before, strict=True):
+                parameter.copy_(first)
+                parameter.grad = None
