@@ -117,6 +117,12 @@ CLAIMS = (
         f"trec data.root=PATH {_GLOVE.replace('vectors=', 'vectors.file=')}",
         _THREE,
     ),
+    Claim(
+        "trec_r_drop",
+        ("classify", "TREC", "convolutions with R-Drop"),
+        f"trec data.root=PATH {_GLOVE.replace('vectors=', 'vectors.file=')} train.r_drop=1",
+        _THREE,
+    ),
     Claim("claims", ("classify", "claims", "ESIM"), "claims", _THREE),
     Claim("verdicts", ("classify", "verdicts", "hierarchical"), "verdicts", _THREE),
     Claim("emotion", ("classify", "DailyDialog", "LSTM"), f"emotion data.root=PATH {_GLOVE}", (1, 3)),
