@@ -29,7 +29,6 @@ from torch import Tensor, nn
 
 from benchmarks import opennmt
 from benchmarks.worker import CLOCKS, Timed, Worker
-from regard.cpu_settings import reuse_freed_memory
 from regard.decode import Search, generate
 from regard.models import build
 from regard.nn import pack
@@ -107,12 +106,11 @@ def peers() -> list[str]:
 
 
 def make_run(name: str) -> Find:
-    """What finds hypotheses with a system. Ours keeps freed memory, as `regard predict` does."""
+    """What finds hypotheses with a system."""
     run: Callable[[Tensor, int], object]
     if name == theirs("transformer"):
         run = partial(found_by, make_marian())
     elif name in OURS:
-        reuse_freed_memory()
         run = partial(found, pack(make_models(None)[name]))
     else:
         kind = next(one for one in RECURRENT if theirs(one) == name)

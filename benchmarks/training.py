@@ -7,7 +7,8 @@ First the gate: our loss of a fixed batch is that of PyTorch's formula. Then eve
 (forward, backward, clipping, Adam) in turn, each in a process of its own and with its own batches of about the same
 size, and the tokens that are no padding are counted. Smoothing, dropout and widths are the same where a toolkit has
 them; the number of parameters says where they are not. transformers, JoeyNMT and OpenNMT-py take part where they can
-be imported; on a GPU transformers alone. Ours records its updates there, so `--warm` must be long enough for most
+be imported; on a GPU transformers alone. Every process keeps freed memory, as ours does by itself; `--memory shipped`
+leaves the others as they come. Ours records its updates there, so `--warm` must be long enough for most
 shapes to come by.
 """
 
@@ -100,6 +101,12 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5, help="times that each is timed; the median counts")
     parser.add_argument("--updates", type=int, default=2, help="updates of a round")
     parser.add_argument("--warm", type=int, default=2, help="updates of each before the first round")
+    parser.add_argument(
+        "--memory",
+        choices=["same", "shipped"],
+        default="same",
+        help="freed memory kept by every system, or by ours alone",
+    )
     parser.add_argument("--precision", choices=["float32", "tf32", "bfloat16"], default="float32")
     parser.add_argument("--models", nargs="+", default=["transformer", "bahdanau"])
     parser.add_argument("--data", type=Path, nargs=2, metavar=("SOURCE", "TARGET"), help="texts; None to make some up")
@@ -132,7 +139,9 @@ def make_runs(
     runs: dict[str, Timed] = {}
     for name, how in wanted.items():
         try:
-            worker = stack.enter_context(Worker(*how, threads=options.threads, clock=options.clock))
+            worker = stack.enter_context(
+                Worker(*how, threads=options.threads, clock=options.clock, reuse=options.memory == "same")
+            )
         except ImportError as error:
             print(f"{name} is left out: {error}")
             continue

@@ -10,6 +10,8 @@ from typing import Any, Self
 
 import torch
 
+from regard.cpu_settings import reuse_freed_memory
+
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 
 Call = Callable[..., Any]
@@ -42,15 +44,18 @@ class Worker:
         arguments: of it.
         threads: of the process.
         clock: one of `CLOCKS`.
+        reuse: whether glibc keeps freed memory for the next tensors, as it does in `regard train` and `regard predict`.
 
     Raises:
         ImportError: what it needs is not here.
     """
 
-    def __init__(self, make: Callable[..., Call | None], *arguments: Any, threads: int, clock: str) -> None:
+    def __init__(
+        self, make: Callable[..., Call | None], *arguments: Any, threads: int, clock: str, reuse: bool = True
+    ) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, far = context.Pipe()
-        self.process = context.Process(target=_serve, args=(far, make, arguments, threads, clock), daemon=True)
+        self.process = context.Process(target=_serve, args=(far, make, arguments, threads, clock, reuse), daemon=True)
         self.process.start()
         far.close()
         self.able, missing = self._answer()
@@ -77,8 +82,12 @@ class Worker:
             raise SystemExit("a system has ended before its time; what it said is above") from None
 
 
-def _serve(pipe: Connection, make: Callable[..., Call | None], made_of: Any, threads: int, clock: str) -> None:
+def _serve(
+    pipe: Connection, make: Callable[..., Call | None], made_of: Any, threads: int, clock: str, reuse: bool
+) -> None:
     torch.manual_seed(0)
+    if reuse:
+        reuse_freed_memory()
     try:
         call = make(*made_of)
     except ImportError as error:

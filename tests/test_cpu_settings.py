@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -80,3 +81,21 @@ def test_freed_memory_is_used_again() -> None:
 def test_variables_of_the_environment_take_precedence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MALLOC_ARENA_MAX", "2")
     assert not reuse_freed_memory()
+
+
+@pytest.mark.parametrize(("load", "threads"), [(0.2, 4), (1.6, 2), (3.2, 1), (27.0, 1)])
+def test_answers_take_no_more_threads_than_cores_are_free(
+    load: float, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(cpu_settings, "_ALL", 4)
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0))
+    before = torch.get_num_threads()
+    try:
+        cpu_settings.tune_cpu_for_answers(nn.Linear(2000, 600, device="meta"))
+        assert torch.get_num_threads() == threads
+        cpu_settings.tune_cpu_for_answers(nn.Linear(3, 5, device="meta"))
+        assert torch.get_num_threads() == 1
+    finally:
+        torch.set_num_threads(before)

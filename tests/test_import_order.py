@@ -13,7 +13,7 @@ import regard
 PACKAGE = Path(regard.__file__).parent
 
 FLOORS = """
-lazy specials nearest checksum registry
+lazy deferred specials nearest checksum registry
 arguments cuda_capture memo
 constraints parts tensor_mismatch cpu_settings
 masks

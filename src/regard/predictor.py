@@ -16,11 +16,13 @@ from torch import nn
 from regard.decode.constraint import ConstrainedModel, Trie
 from regard.decode.generation import Engine
 from regard.decode.search import Search
+from regard.deferred import replaced
 from regard.engines import make_engine
 from regard.evaluate.texts import unknown
 from regard.explain.panel import HeadsPanel, Panel
 from regard.explain.parts import parts
 from regard.explain.recurrent import recurrent_reads, state_panels
+from regard.nn.cpu_decode.int8 import Compute
 from regard.nn.cpu_decode.pack import packed_copy
 from regard.protocol import device_of
 from regard.recipes.sections import Recipe
@@ -49,6 +51,7 @@ class Predictor:
         task: parses inputs and turns outputs of the model into predictions.
         search: default settings of the search; calls can override them.
         engine: external search engine; None for our own search.
+        compute: number type of our own search on a CPU, `"float32"` or `"int8"`.
     """
 
     run: Run
@@ -57,6 +60,7 @@ class Predictor:
     task: Task
     search: Search
     engine: Engine | None = None
+    compute: Compute = "float32"
 
     def __repr__(self) -> str:
         count = sum(parameter.numel() for parameter in self.model.parameters())
@@ -116,7 +120,7 @@ class Predictor:
     def linked(self, answers: Sequence[Sequence[Prediction]]) -> list[list[Prediction]]:
         """Return predictions with word alignments between input and output (`Task.links`)."""
         links = iter(self.task.links(self.model, [one for group in answers for one in group]))
-        return [[replace(one, links=next(links)) for one in group] for group in answers]
+        return [[replaced(one, links=next(links)) for one in group] for group in answers]
 
     def allowed(self, only: Iterable[str] | Path) -> Trie:
         """Prepare a set of allowed outputs once, for `only` of many calls."""
@@ -125,16 +129,16 @@ class Predictor:
     def _held(self, only: Only | None, search: Search) -> tuple[Any, Search]:
         """Return the model, constrained to `only` if set, and the search settings that fit."""
         if only is None:
-            return self.engine or self._quick, search
+            return self.engine or self.quick, search
         if self.engine is not None:
             raise ValueError("predict: only is for our own search; leave it or the engine out")
         trie = only if isinstance(only, Trie) else self.allowed(only)
-        return ConstrainedModel(self._quick, trie), search_within(search, trie)
+        return ConstrainedModel(self.quick, trie), search_within(search, trie)
 
     @cached_property
-    def _quick(self) -> Any:
-        """Model for inference; on a CPU with packed weights, whose results differ by rounding."""
-        return packed_copy(self.model) if device_of(self.model).type == "cpu" else self.model
+    def quick(self) -> Any:
+        """Model for inference; on a CPU with packed weights, whose results differ by rounding, or in eight bits."""
+        return packed_copy(self.model, self.compute) if device_of(self.model).type == "cpu" else self.model
 
     def _search(self, n: int, settings: dict[str, Any]) -> Search:
         """Return the recipe's search with the settings of a call. Labels and tags are ranked, which has no settings."""
@@ -167,8 +171,9 @@ def load(
             distributions are averaged. Recipe and search are those of the first.
         device: device of the model; None for a GPU if there is one.
         overrides: overrides of its recipe: `["decode.beam_size=10"]`.
-        engine: search engine: `"own"`, or `"ctranslate2"` for encoder-decoder Transformers (docs/guide/decoding.md).
-        compute: numeric type of the engine, `"int8"`; None for float32.
+        engine: search engine: `"own"`, or for encoder-decoder Transformers `"ctranslate2"` or `"onnx"`
+            (docs/guide/decoding.md).
+        compute: numeric type of the search, `"int8"`, by ctranslate2 or on a CPU by our own; None for float32.
 
     Raises:
         RunError: the folder is no run, has no model yet, or does not fit the first.
@@ -184,7 +189,8 @@ def load(
     if others and engine != "own":
         raise ValueError(f"the engine {engine} runs one model; leave the engine or the other runs out")
     made = make_engine(engine, model, compute=compute, device=device)
-    return Predictor(run, recipe, model, task.bind(model), recipe.search(), made)
+    own: Compute = "int8" if compute == "int8" and made is None else "float32"
+    return Predictor(run, recipe, model, task.bind(model), recipe.search(), made, own)
 
 
 def _trained(run: Run, recipe: Recipe, task: Task) -> nn.Module:

@@ -15,9 +15,9 @@ def test_programs_that_disagree_are_not_timed() -> None:
         other = never_ending(50, 8, 1)
         other.output_map.weight.mul_(-1.0)
     source, search = torch.randint(4, 50, (3, 5)), Search(max_length=5)
-    programs = {"own": model, "float32": model, "int8": other}
+    programs = {"own": model, "CTranslate2": model, "CTranslate2 int8": other}
     assert gate(programs, source, search) < 1.0
-    assert gate({**programs, "int8": model}, source, search) == 1.0
+    assert gate({**programs, "CTranslate2 int8": model}, source, search) == 1.0
     with pytest.raises(SystemExit, match="beam, 3 rows: CTranslate2 says something else in float32"):
-        gate({**programs, "float32": other}, source, search)
+        gate({**programs, "CTranslate2": other}, source, search)
     assert set(medians(programs, source, search, repeats=1)) == set(programs)

@@ -20,16 +20,18 @@ def model() -> Transformer:
 
 def test_a_missing_package_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ValueError, match=r"is not installed; pip install 'regard\[ctranslate2\]'"):
-        make_engine("ctranslate2", model())
+    for engine, extra in (("ctranslate2", "ctranslate2"), ("onnx", "export")):
+        with pytest.raises(ValueError, match=rf"is not installed; pip install 'regard\[{extra}\]'"):
+            make_engine(engine, model())
 
 
 def test_our_own_search_is_no_engine() -> None:
     assert make_engine("own", model()) is None
-    with pytest.raises(ValueError, match=r"compute='int8' is for the engine ctranslate2; the engine is 'own'"):
-        make_engine("own", model(), compute="int8")
-    with pytest.raises(ValueError, match=r"the engine is own or ctranslate2; got 'onnx'"):
-        make_engine("onnx", model())
+    assert make_engine("own", model(), compute="int8") is None
+    with pytest.raises(ValueError, match=r"compute is float32 or int8; got 'int4'"):
+        make_engine("own", model(), compute="int4")
+    with pytest.raises(ValueError, match=r"the engine is own, ctranslate2 or onnx; got 'tvm'"):
+        make_engine("tvm", model())
 
 
 def test_generate_hands_an_engine_the_whole_request() -> None:

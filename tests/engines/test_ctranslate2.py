@@ -26,7 +26,7 @@ LENGTHS = torch.tensor([5, 3, 1, 4])
 
 @pytest.fixture(autouse=True)
 def _on_cpu(_on_device: None) -> None:
-    torch.set_default_device("cpu")
+    torch.set_default_device(None)
 
 
 def model(*, sure: float = 2.0, source_size: int = 11, target_size: int = 13, **arguments: Any) -> Transformer:
@@ -82,6 +82,24 @@ def agree(ours: list[list[Hypothesis]], theirs: list[list[Hypothesis]]) -> None:
 def test_the_same_hypotheses_as_our_own_search(arguments: dict[str, Any], search: Search) -> None:
     made = model(**arguments)
     agree(generate(made, SOURCE, LENGTHS, search), generate(CTranslate2(made), SOURCE, LENGTHS, search))
+
+
+def test_only_what_is_read_is_computed() -> None:
+    engine, calls = CTranslate2(model()), []
+
+    class Counted:
+        def __getattr__(self, name: str) -> Any:
+            calls.append(name)
+            return getattr(program, name)
+
+    program, engine._program = engine._program, Counted()
+    found = generate(engine, SOURCE, LENGTHS, Search(beam_size=3, max_length=8))
+    assert [len(row) for row in found] == [1, 1, 1, 1]
+    assert calls == ["translate_batch"]
+    assert [row[0].score == row[0].recompute() for row in found] == [True] * 4
+    assert calls == ["translate_batch", "score_batch"]
+    assert [row[0].alignment.shape[1] for row in found if row[0].alignment is not None] == LENGTHS.tolist()
+    assert calls == ["translate_batch", "score_batch", "translate_batch", "translate_batch"]
 
 
 def test_outputs_may_fill_the_table_of_positions() -> None:
@@ -169,6 +187,6 @@ def test_what_an_engine_cannot_do_is_a_sentence(run: Path) -> None:
         predictor.predict("1 2 3", only=["1 2 3"])
     with pytest.raises(ValueError, match="the engine ctranslate2 runs one model; leave the engine or the other runs"):
         regard.load(run, run, device="cpu", engine="ctranslate2")
-    done = CliRunner().invoke(app, ["predict", str(run), "1 2 3", "--compute", "int8"])
+    done = CliRunner().invoke(app, ["predict", str(run), "1 2 3", "--compute", "int4"])
     assert done.exit_code == 2
-    assert done.output == "error: compute='int8' is for the engine ctranslate2; the engine is 'own'\n"
+    assert done.output == "error: compute is float32 or int8; got 'int4'\n"

@@ -57,8 +57,10 @@ def command(
     ensemble: Annotated[
         list[Path] | None, typer.Option(help="Another run, averaged with this one; repeatable.")
     ] = None,
-    engine: Annotated[Literal["own", "ctranslate2"], typer.Option(help="Search by regard or by CTranslate2.")] = "own",
-    compute: Annotated[str | None, typer.Option(help="Number type of CTranslate2: --compute int8")] = None,
+    engine: Annotated[
+        Literal["own", "ctranslate2", "onnx"], typer.Option(help="Search by regard, or by another program.")
+    ] = "own",
+    compute: Annotated[str | None, typer.Option(help="Number type of the search: --compute int8")] = None,
     against: Annotated[
         Path | None, typer.Option(help="Another run to compare with, by a paired bootstrap test.")
     ] = None,
@@ -77,6 +79,7 @@ def command(
     check_output(predictions)
 
     from regard.cli.early_checks import explain_file_error
+    from regard.cpu_settings import tune_cpu
     from regard.evaluate.metric_result import format_number, strict
     from regard.predictor import load
     from regard.runs.files import DiskError
@@ -96,12 +99,14 @@ def command(
             one for one in overrides if one.startswith(("decode.memory=", "decode.passages="))
         ]  # data, not a search: for both
         loaded = load(run, *(ensemble or []), overrides=overrides, engine=engine, compute=compute)
+        tune_cpu(loaded.model)  # as in training
         if predictions is not None:
             check_answers(loaded.task)
         found = encode_split(loaded.recipe, split, loaded.task.encoders, run.parent / ".cache")
         if found is None:
             fail(f"the recipe of {run} has no split {split!r}; try --split valid")
-        measured = measure(loaded.model, loaded.task, found, loaded.recipe, engine=loaded.engine)
+        answering = loaded.quick if loaded.compute == "int8" else loaded.engine
+        measured = measure(loaded.model, loaded.task, found, loaded.recipe, engine=answering)
         if predictions is not None:
             write_predictions(predictions, loaded.task, found, loaded.recipe, measured)
         beside = None if against is None else load(against, overrides=remembered)

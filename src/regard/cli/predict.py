@@ -14,6 +14,7 @@ import typer
 
 from regard.cli.early_checks import check_input, check_output, check_runs
 from regard.cli.screen import fail, notice
+from regard.cli.start_up import quick_start
 from regard.view.text import visible
 
 if TYPE_CHECKING:
@@ -64,8 +65,10 @@ def command(
         list[Path] | None, typer.Option(help="Another run, averaged with this one; repeatable.")
     ] = None,
     only: Annotated[Path | None, typer.Option(help="Only the lines of this file as answers.")] = None,
-    engine: Annotated[Literal["own", "ctranslate2"], typer.Option(help="Search by regard or by CTranslate2.")] = "own",
-    compute: Annotated[str | None, typer.Option(help="Number type of CTranslate2: --compute int8")] = None,
+    engine: Annotated[
+        Literal["own", "ctranslate2", "onnx"], typer.Option(help="Search by regard, or by another program.")
+    ] = "own",
+    compute: Annotated[str | None, typer.Option(help="Number type of the search: --compute int8")] = None,
 ) -> None:
     """Predict with a trained model: texts, a file, or standard input, line by line."""
     from regard.recipes.file_data import FileLayout
@@ -83,15 +86,17 @@ def command(
     check_input(only)
     check_output(output)
 
-    from regard.cli.early_checks import explain_file_error
-    from regard.cpu_settings import tune_cpu
-    from regard.data.problems import SkippedLines
-    from regard.predictor import load
-    from regard.tasks.inputs import answered
+    with quick_start():
+        from regard.cli.early_checks import explain_file_error
+        from regard.cpu_settings import tune_cpu_for_answers
+        from regard.data.problems import SkippedLines
+        from regard.predictor import load
+        from regard.tasks.inputs import answered
 
     try:
-        predictor = load(run, *(ensemble or []), overrides=overrides, engine=engine, compute=compute)
-        tune_cpu(predictor.model)
+        with quick_start():
+            predictor = load(run, *(ensemble or []), overrides=overrides, engine=engine, compute=compute)
+        tune_cpu_for_answers(predictor.model)
         trie = None if only is None else predictor.allowed(only)
         shown = visible if output is None and not as_json and sys.stdout.isatty() else str  # a pipe gets what is said
         draw = _drawing(predictor.task) if alignment else _nothing

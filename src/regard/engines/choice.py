@@ -9,8 +9,10 @@ from torch import nn
 
 from regard.decode.generation import Engine
 from regard.engines.ctranslate2 import CTranslate2
+from regard.engines.onnx import Onnx
+from regard.nn.cpu_decode.int8 import check_compute
 
-EngineName = Literal["own", "ctranslate2"]
+EngineName = Literal["own", "ctranslate2", "onnx"]
 """Names of engines: `regard.decode`, or another program."""
 
 
@@ -22,17 +24,21 @@ def make_engine(
     Args:
         name: one of `EngineName`.
         model: what is to be searched.
-        compute: the engine's type of numbers, `"int8"`; None for float32.
+        compute: number type, `"int8"`; None for float32.
         device: where it computes; None to let the engine choose.
 
-    >>> make_engine("own", nn.Linear(1, 1), compute="int8")
+    >>> make_engine("own", nn.Linear(1, 1), compute="int4")
     Traceback (most recent call last):
-    ValueError: compute='int8' is for the engine ctranslate2; the engine is 'own'
+    ValueError: compute is float32 or int8; got 'int4'
     """
-    if name not in get_args(EngineName):
-        raise ValueError(f"the engine is {' or '.join(get_args(EngineName))}; got {name!r}")
+    names = get_args(EngineName)
+    if name not in names:
+        raise ValueError(f"the engine is {', '.join(names[:-1])} or {names[-1]}; got {name!r}")
     if name == "own":
-        if compute is not None:
-            raise ValueError(f"compute={compute!r} is for the engine ctranslate2; the engine is 'own'")
+        check_compute(compute or "float32", model)
         return None
+    if name == "onnx":
+        if compute not in (None, "float32"):
+            raise ValueError(f"the engine onnx computes in float32; got {compute!r}")
+        return Onnx(model, device=device)
     return CTranslate2(model, compute=compute or "float32", device=device)

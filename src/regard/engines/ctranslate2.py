@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Sequence
+from functools import cached_property
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -11,7 +12,6 @@ import torch
 from torch import Tensor, nn
 
 from regard.decode.hypothesis import Hypothesis
-from regard.decode.penalties import Penalty
 from regard.decode.request import Request, SearchLimits
 from regard.decode.search import Search
 from regard.engines.layout import TransformerLayout
@@ -47,7 +47,6 @@ def options(search: Search, longest: int) -> dict[str, Any]:
         "max_input_length": 0,
         "return_end_token": True,
         "return_scores": True,
-        "return_attention": True,
     }
     if search.strategy == "beam":
         patience = longest if search.exact else min(PATIENCE, longest)
@@ -70,8 +69,7 @@ def _check(search: Search) -> None:
         raise ValueError('beam_size=1 is greedy search in the engine ctranslate2; set strategy="greedy"')
 
 
-Found = tuple[tuple[int, ...], Tensor]
-"""Tokens and their alignment, [T, S]."""
+Tokens = tuple[int, ...]
 
 _NEVER = -1e30  # a log-probability that stands for one that may not be, where nothing better was left
 
@@ -86,7 +84,11 @@ class CTranslate2:
 
     Weights are handed over by CTranslate2's own specification of a Transformer, and ids stand for tokens. In float32
     the log-probabilities are the model's up to rounding. What is forbidden (padding and BOS) has no probability at all
-    while CTranslate2 searches; the log-probabilities and the score of what it found are the model's own again.
+    while CTranslate2 searches; the log-probabilities and the score of what it found are the model's own again. These
+    and the alignments are computed for the batch when one of them is first read, so texts alone do not wait for them.
+
+    On a CPU each of torch's threads is a worker with a share of the batch. Threads that share a product instead wait
+    for each other, spinning: two cost 1.5 to 2 times the processor time of one, and far more on a busy machine.
 
     Raises:
         ValueError: the package is missing, the model is none that it can run, or the type is none of the device's.
@@ -95,6 +97,7 @@ class CTranslate2:
     def __init__(self, model: nn.Module, *, compute: str = "float32", device: str | torch.device | None = None) -> None:
         layout = TransformerLayout.of(model)
         self._program = _program(layout, compute, device)
+        self._workers: int = self._program.num_translators
         self._places, self._size = layout.places, layout.sizes[1]
 
     def search(self, request: Request, search: Search) -> list[list[Hypothesis]]:
@@ -123,50 +126,93 @@ class CTranslate2:
         """The best hypotheses of sources that may all become equally long."""
         if self._places is not None and longest > self._places:
             raise ValueError(f"max_length={longest} is beyond the model's {self._places} positions; lower max_length")
-        results = self._program.translate_batch(sources, **options(search, longest))
-        best = [_best(result, search) for result in results]
-        if search.strategy == "beam" and len(sources) > 1:
-            self._correct(sources, best)
-        repeated = [source for source, chosen in zip(sources, best, strict=True) for _ in chosen]
-        scored = iter(self._log_probs(repeated, [tokens for chosen in best for tokens, _ in chosen]))
-        found = [[_hypothesis(*one, next(scored), search.penalty) for one in chosen] for chosen in best]
-        return [sorted(row, key=lambda made: (not made.finished, -made.score)) for row in found]
+        best = [_best(result, search) for result in self._translated(sources, options(search, longest))]
+        details = _Details(self, sources, best, search, longest)
+        found = [details.hypotheses(row) for row in range(len(sources))]
+        if search.n_best > 1:  # by the model's own scores, which are computed for this
+            found = [sorted(row, key=lambda made: (not made.finished, -made.score)) for row in found]
+        return found
 
-    def _correct(self, sources: list[list[str]], best: list[list[Found]]) -> None:
-        """Put the attention of the first step in its place.
+    def _translated(self, sources: list[list[str]], chosen: dict[str, Any]) -> Any:
+        return self._program.translate_batch(sources, max_batch_size=self._share(sources), **chosen)
+
+    def _share(self, sources: list[list[str]]) -> int:
+        """The part of a batch that each worker gets."""
+        return -(-len(sources) // self._workers)
+
+    def log_probs(self, sources: list[list[str]], outputs: list[Tokens]) -> list[tuple[float, ...]]:
+        """The model's own log-probabilities of each token; EOS, which is always scored, only where it was reached."""
+        targets = [[str(number) for number in tokens if number != EOS] for tokens in outputs]
+        scored = self._program.score_batch(sources, targets, max_input_length=0, max_batch_size=self._share(sources))
+        return [tuple(one.log_probs[: len(tokens)]) for one, tokens in zip(scored, outputs, strict=True)]
+
+    def attention(self, sources: list[list[str]], search: Search, longest: int) -> list[dict[Tokens, Tensor]]:
+        """The alignment [T, S] of everything that the search finds, by the same search once more.
 
         CTranslate2 makes the first step of a beam before it is a beam, and takes that step's attention from the wrong
         row of a batch. It depends on the source alone, and a greedy step has it right.
         """
-        firsts = self._program.translate_batch(sources, **options(Search(strategy="greedy"), 1))
-        for first, chosen in zip(firsts, best, strict=True):
-            for _, alignment in chosen:
-                alignment[0] = torch.tensor(first.attention[0][0], device="cpu")
+        results = self._translated(sources, options(search, longest) | {"return_attention": True})
+        first = options(Search(strategy="greedy"), 1) | {"return_attention": True}
+        firsts = self._translated(sources, first) if search.strategy == "beam" and len(sources) > 1 else results
+        found: list[dict[Tokens, Tensor]] = []
+        for result, other in zip(results, firsts, strict=True):
+            each = [torch.tensor(attention, device="cpu") for attention in result.attention]
+            for alignment in each:
+                alignment[0] = torch.tensor(other.attention[0][0], device="cpu")
+            found.append(dict(zip(map(_ids, result.hypotheses), each, strict=True)))
+        return found
 
-    def _log_probs(self, sources: list[list[str]], outputs: list[tuple[int, ...]]) -> list[tuple[float, ...]]:
-        """The model's own log-probabilities of each token; EOS, which is always scored, only where it was reached."""
-        targets = [[str(number) for number in tokens if number != EOS] for tokens in outputs]
-        scored = self._program.score_batch(sources, targets, max_input_length=0)
-        return [tuple(one.log_probs[: len(tokens)]) for one, tokens in zip(scored, outputs, strict=True)]
+
+class _Details:
+    """Log-probabilities and alignments of the answers to a batch, computed for all of them when one is read."""
+
+    def __init__(
+        self, engine: CTranslate2, sources: list[list[str]], best: list[list[Tokens]], search: Search, longest: int
+    ) -> None:
+        self._engine, self._sources, self._best = engine, sources, best
+        self._search, self._longest = search, longest
+
+    def hypotheses(self, row: int) -> list[Hypothesis]:
+        """The answers to one source."""
+        return [self._hypothesis(row, tokens) for tokens in self._best[row]]
+
+    def _hypothesis(self, row: int, tokens: Tokens) -> Hypothesis:
+        return Hypothesis.later(
+            tokens,
+            lambda: self._log_probs[row, tokens],
+            self._search.penalty,
+            finished=tokens[-1] == EOS,
+            alignment=lambda: self._alignments[row][tokens],
+        )
+
+    @cached_property
+    def _log_probs(self) -> dict[tuple[int, Tokens], tuple[float, ...]]:
+        answers = [(row, tokens) for row, each in enumerate(self._best) for tokens in each]
+        sources = [self._sources[row] for row, _ in answers]
+        scored = self._engine.log_probs(sources, [tokens for _, tokens in answers])
+        return dict(zip(answers, scored, strict=True))
+
+    @cached_property
+    def _alignments(self) -> list[dict[Tokens, Tensor]]:
+        return self._engine.attention(self._sources, self._search, self._longest)
 
 
-def _best(result: Any, search: Search) -> list[Found]:
+def _best(result: Any, search: Search) -> list[Tokens]:
     """The best, ranked as our own search ranks; CTranslate2 scores by the mean of a token."""
     ranked = []
-    for names, mean, attention in zip(result.hypotheses, result.scores, result.attention, strict=True):
-        tokens = tuple(int(name) for name in names)
+    for names, mean in zip(result.hypotheses, result.scores, strict=True):
         if mean < _NEVER:
             continue
-        total = mean * len(tokens)
-        rank = (tokens[-1] != EOS, -total / search.penalty.divisor(len(tokens)), len(tokens), tokens)
-        ranked.append((rank, (tokens, torch.tensor(attention, device="cpu"))))
-    return [one for _, one in sorted(ranked, key=lambda pair: pair[0])][: search.n_best]
+        tokens = _ids(names)
+        ranked.append(
+            (tokens[-1] != EOS, -mean * len(tokens) / search.penalty.divisor(len(tokens)), len(tokens), tokens)
+        )
+    return [tokens for *_, tokens in sorted(ranked)[: search.n_best]]
 
 
-def _hypothesis(
-    tokens: tuple[int, ...], alignment: Tensor, log_probs: tuple[float, ...], penalty: Penalty
-) -> Hypothesis:
-    return Hypothesis.of(tokens, log_probs, penalty, finished=tokens[-1] == EOS, alignment=alignment)
+def _ids(names: Sequence[str]) -> Tokens:
+    return tuple(map(int, names))
 
 
 def _program(layout: TransformerLayout, compute: str, device: str | torch.device | None) -> Any:
@@ -192,7 +238,8 @@ def _program(layout: TransformerLayout, compute: str, device: str | torch.device
             device=place.type,
             device_index=place.index or 0,
             compute_type=compute,
-            intra_threads=torch.get_num_threads(),
+            inter_threads=torch.get_num_threads() if place.type == "cpu" else 1,
+            intra_threads=1,
         )
 
 

@@ -57,7 +57,7 @@ class TransformerLayout:
 
     @classmethod
     @torch.no_grad()
-    def of(cls, model: nn.Module) -> TransformerLayout:
+    def of(cls, model: nn.Module, engine: str = "ctranslate2") -> TransformerLayout:
         """The layout of a model; its weights on the CPU, in float32.
 
         Raises:
@@ -65,12 +65,12 @@ class TransformerLayout:
         """
         if type(model) is not Transformer:
             raise ValueError(
-                f"the engine ctranslate2 runs encoder-decoder Transformers; {type(model).__name__} is none, "
+                f"the engine {engine} runs encoder-decoder Transformers; {type(model).__name__} is none, "
                 "leave the engine out"
             )
-        encoder = _own_encoder(model)
-        score, layer = _score(encoder), _layers(encoder.layers)[0]
-        weights = {name: weight.detach().float().cpu() for name, weight in _weights(model)}
+        encoder = _own_encoder(model, engine)
+        score, layer = _score(encoder, engine), _layers(encoder.layers)[0]
+        weights = {name: weight.detach().float().cpu() for name, weight in _weights(model, encoder)}
         tables = [weights[name] for name in weights if name.endswith("position_encodings/encodings")]
         return TransformerLayout(
             num_layers=len(encoder.layers),
@@ -85,16 +85,16 @@ class TransformerLayout:
         )
 
 
-def _own_encoder(model: Transformer) -> TransformerEncoder:
+def _own_encoder(model: Transformer, engine: str) -> TransformerEncoder:
     """The encoder of a Transformer, if its layers and positions are those of the decoder, as CTranslate2 has them."""
     encoder = model.encoder
     if not isinstance(encoder, TransformerEncoder) or _described(encoder) != _described(model):
         raise ValueError(
-            "the engine ctranslate2 runs Transformers with an encoder of their own; this one has another encoder, "
+            f"the engine {engine} runs Transformers with an encoder of their own; this one has another encoder, "
             "leave the engine out"
         )
     if encoder.words.places is None and not isinstance(_layers(encoder.layers)[0].attention.score, Rotary):
-        raise ValueError("the engine ctranslate2 runs Transformers with positions; this one has none, leave it out")
+        raise ValueError(f"the engine {engine} runs Transformers with positions; this one has none, leave it out")
     return encoder
 
 
@@ -109,13 +109,13 @@ def _described(part: Transformer | TransformerEncoder) -> tuple[object, ...]:
     )
 
 
-def _score(encoder: TransformerEncoder) -> Score:
+def _score(encoder: TransformerEncoder, engine: str) -> Score:
     """Return the score of the encoder's self-attention; all attentions of a Transformer have one kind."""
     score = _layers(encoder.layers)[0].attention.score
     inner = score.score if isinstance(score, Rotary) else score
     if not isinstance(inner, ScaledDot):
         raise ValueError(
-            f"the engine ctranslate2 attends by scaled dot products; the score of this Transformer is "
+            f"the engine {engine} attends by scaled dot products; the score of this Transformer is "
             f"{type(inner).__name__}, leave the engine out"
         )
     return score
@@ -125,8 +125,7 @@ def _layers(layers: nn.ModuleList) -> list[TransformerLayer]:
     return [layer for layer in layers if isinstance(layer, TransformerLayer)]
 
 
-def _weights(model: Transformer) -> Iterator[tuple[str, Tensor]]:
-    encoder = _own_encoder(model)
+def _weights(model: Transformer, encoder: TransformerEncoder) -> Iterator[tuple[str, Tensor]]:
     yield from _words("encoder", "embeddings_0", encoder.words)
     yield from _stack("encoder", encoder.layers, encoder.norm)
     yield from _words("decoder", "embeddings", model.words)

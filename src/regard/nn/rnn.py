@@ -15,6 +15,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from regard.cuda_capture import is_recording
 from regard.nn.cells import LAYERS, CellKind, Cells, CellState, CellWeights, cell_step, hold_at_padding, layer_run
 from regard.nn.cpu_decode.cell import PackedCell
+from regard.nn.cpu_decode.int8 import Compute
 from regard.ops.dropout import scaled_dropout
 
 
@@ -117,10 +118,10 @@ class Recurrent(nn.Module):
         )
         self._packed: list[PackedCell] | None = None
 
-    def pack(self) -> None:
+    def pack(self, compute: Compute = "float32") -> None:
         """From now on multiply in blocks where that is fast: steps on a CPU without gradient (see `regard.nn.pack`)."""
         if self.directions == 1:
-            self._packed = [PackedCell() for _ in range(self.cells.num_layers)]
+            self._packed = [PackedCell(compute) for _ in range(self.cells.num_layers)]
 
     @property
     def output_dim(self) -> int:

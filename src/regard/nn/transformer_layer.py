@@ -14,6 +14,7 @@ from regard.arguments import Choice, NotInRecipe, Scale, Share, Size, checked
 from regard.constraints import heads_divide, rotary_pairs
 from regard.masks import Mask
 from regard.nn.checkpointing import Checkpointed
+from regard.nn.cpu_decode.int8 import Compute
 from regard.nn.cpu_decode.layer import PackedLayer
 from regard.nn.dropout import Dropout
 from regard.nn.external_memory import ExternalMemory
@@ -169,9 +170,9 @@ class TransformerLayer(Checkpointed):
         self._packed: PackedLayer | None = None
         self._initialise()
 
-    def pack(self) -> None:
+    def pack(self, compute: Compute = "float32") -> None:
         """From now on take single steps on a CPU without gradient the fast way (see `regard.nn.pack`)."""
-        self._packed = PackedLayer(self) if PackedLayer.fits(self) else None
+        self._packed = PackedLayer(self, compute) if PackedLayer.fits(self) else None
 
     def forward(self, x: Tensor, mask: Mask | None = None) -> Tensor:
         """Encode x [B, T, C]: everything that `mask` allows is seen."""

@@ -6,13 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from regard.data.batching.feed import BatchPosition, Feed
 from regard.data.problems import DataError
-from regard.decode.generation import Engine
+from regard.deferred import replaced
 from regard.evaluate.class_scores import ClassScores
 from regard.evaluate.confusion import Confusion
 from regard.evaluate.metric_result import MetricResult
@@ -66,7 +67,7 @@ def measure(
     recipe: Recipe,
     *,
     samples: int = 0,
-    engine: Engine | None = None,
+    engine: Any = None,
     final: bool = True,
 ) -> Measurement:
     """Return the loss of a model on a split, and the metrics of its predictions.
@@ -77,8 +78,8 @@ def measure(
         split: the data.
         recipe: metrics, search, and windows of long texts.
         samples: number of continuations of a language model.
-        engine: search of another program; None for our own.
-        final: whether training is over, and scores that take long are measured too.
+        engine: what answers in the model's place: an `Engine`, or the model in eight bits; None for the model.
+        final: training is over, so that scores which take long are measured as well.
 
     Raises:
         NotFiniteError: the loss of a batch is not finite; the message names the module.
@@ -128,11 +129,11 @@ def _likelihood(model: nn.Module, task: Task, feed: Feed) -> tuple[float, int, f
     return total, tokens, sum(flat) / len(flat) if flat else None
 
 
-def _answers(model: nn.Module | Engine, task: Task, split: Split, recipe: Recipe) -> Measurement:
+def _answers(model: Any, task: Task, split: Split, recipe: Recipe) -> Measurement:
     """Return predictions, metrics, and scores per class where there are classes; no loss."""
     inputs, references = inputs_and_references(task, split, recipe)
     found = task.predict(model, inputs, recipe.search(), batch=MEASURED)
-    best = [replace(answers[0], reference=" / ".join(right)) for answers, right in zip(found, references, strict=True)]
+    best = [replaced(answers[0], reference=" / ".join(right)) for answers, right in zip(found, references, strict=True)]
     texts = [one.text for one in best]
     metrics = recipe.metrics
     scores = {one.label: one(hypotheses(one, best), metric_targets(one, task, inputs, references)) for one in metrics}
@@ -178,8 +179,8 @@ def _confusion(task: Task, texts: list[str], references: list[list[str]]) -> Con
 def inputs_and_references(task: Task, split: Split, recipe: Recipe) -> tuple[list[str], list[list[str]]]:
     """Return the inputs of a split, and the references of each."""
     assert task.answer is not None
-    inputs = [task.ask(example.fields) for example in split.examples]
-    references = [task.references(example.fields) for example in split.examples]
+    both = [(task.ask(one.fields), task.references(one.fields)) for one in split.examples]  # each is read or made once
+    inputs, references = [asked for asked, _ in both], [right for _, right in both]
     return group_references(inputs, references) if task.merges_equal_inputs(recipe) else (inputs, references)
 
 

@@ -10,8 +10,10 @@ import torch
 from torch import Tensor
 
 from regard.alignment.links import Links, pharaoh
+from regard.deferred import deferrable
 
 
+@deferrable("score", "log_probs", "alignment")
 @dataclass(frozen=True)
 class Prediction:
     """One answer, with its score, its tokens and their attention.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
@@ -9,11 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from torch import nn
 
+from regard.data.fields.labels import Labels
 from regard.data.fields.tokenizer import Tokenizer
+from regard.data.problems import DataError
 from regard.recipes.sections import Recipe
-from regard.specials import UNK
+from regard.specials import IGNORE, UNK
 from regard.tasks.measurement import Measurement
 from regard.tasks.setup import Setup
 from regard.tasks.splits import Split
@@ -23,6 +27,7 @@ LONG = 10_000
 """Number of characters of a suspiciously long text."""
 _CHECKED = 10_000  # examples of each split that are checked, so that training on large data starts as fast
 _MANY_UNKNOWN = 0.5
+_X86 = ("x86_64", "AMD64")
 _DIVERGED = 1e6  # a loss that is printed with an exponent
 _MESSAGES = {
     "zero": "has a NUL byte, which no text has; is it another kind of file, or UTF-16 (data.encoding)?",
@@ -34,11 +39,51 @@ _MESSAGES = {
 def before_training(recipe: Recipe, setup: Setup, model: nn.Module) -> Iterator[str]:
     """Yield warnings about the data of a run: lines, files, those of the task, unknown tokens, odd texts."""
     splits = {"train": setup.train, "valid": setup.valid, "test": setup.test}
+    yield from slow_precision(recipe)
     yield from setup.skipped()
     yield from setup.file_notes()
     yield from setup.task.data_warnings(model, setup.train.encoded)
     yield from unknown_tokens(splits, setup.task.encoders, recipe.init)
+    yield from unknown_labels(splits, setup.task.encoders)
     yield from odd_texts(splits, windows=recipe.train.batch.window is not None)
+
+
+def slow_precision(recipe: Recipe) -> Iterator[str]:
+    """Yield a warning where bfloat16 is asked of a CPU that only imitates it."""
+    if recipe.train.precision != "bfloat16" or torch.accelerator.is_available() or platform.machine() not in _X86:
+        return
+    if not (torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()):
+        yield "this CPU has no instructions for bfloat16, which is slower than float32 here; leave train.precision out"
+
+
+def unknown_labels(splits: Mapping[str, Split | None], encoders: FieldEncoders) -> Iterator[str]:
+    """Yield a warning for each split with labels or tags that the training data lacks.
+
+    Args:
+        splits: by name, each as ids.
+        encoders: of the run.
+    """
+    for name, split in splits.items():
+        for field_name, encoder in encoders.items():
+            if split is None or split.encoded is None or not isinstance(encoder, Labels):
+                continue
+            ids = split.encoded.ids(field_name)
+            count = int(np.count_nonzero(ids == IGNORE))
+            problem = _first_unknown(split, field_name, encoder) if count else None
+            if problem is not None:
+                yield (
+                    f"labels of {name} ({field_name}) that cannot be predicted, and count as errors: {count:,} of "
+                    f"{len(ids):,}, first {problem}"
+                )
+
+
+def _first_unknown(split: Split, field_name: str, labels: Labels) -> str | None:
+    for example in split.examples:
+        try:
+            labels.encode(example.fields[field_name])
+        except DataError as problem:
+            return f"{example.where}: {problem}"
+    return None
 
 
 def unknown_tokens(

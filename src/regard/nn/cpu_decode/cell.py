@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from regard.nn.cells import CellState, CellWeights
+from regard.nn.cpu_decode.int8 import Compute
 from regard.nn.cpu_decode.packing import Packing
 
 
@@ -21,9 +22,9 @@ class PackedCell:
     tensor(True)
     """
 
-    def __init__(self) -> None:
-        self._input = Packing()
-        self._state = Packing()
+    def __init__(self, compute: Compute = "float32") -> None:
+        self._input = Packing(compute=compute)
+        self._state = Packing(compute=compute)
 
     def step(self, kind: str, x: Tensor, before: CellState, weights: CellWeights) -> CellState:
         """One step of one layer; see `cell_step`."""

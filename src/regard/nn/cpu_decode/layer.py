@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.nn.aligners.softmax import Softmax
+from regard.nn.cpu_decode.int8 import Compute
 from regard.nn.cpu_decode.packing import Activation, Packing
 from regard.nn.memory import Memory
 from regard.nn.multi_head import MultiHead
@@ -77,7 +78,7 @@ class Absorbed(NamedTuple):
     def read(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Vectors [N, C], N / B neighbours to a row -> contexts [N, C], and weights [N, H, 1, S]."""
         rows, channels, words = self.key.shape
-        energy = torch.baddbmm(self.energy, x.view(rows, -1, channels), self.key).view(len(x), self.heads, 1, -1)
+        energy = torch.baddbmm(self.energy, x.view(rows, -1, channels), self.key).view(x.shape[0], self.heads, 1, -1)
         weights = masked_softmax(energy) if self.masked else energy.softmax(-1)
         context = torch.baddbmm(self.bias, weights.view(rows, -1, words), self.value)
         return context.view(x.shape), weights
@@ -101,6 +102,7 @@ class PackedLayer:
 
     Args:
         layer: of scaled dot products with softmax; others do not fit (see `fits`).
+        compute: number type of the products with weights.
 
     >>> from regard.nn.transformer_layer import LayerConfig, LayerState, TransformerLayer
     >>> layer, x = TransformerLayer(LayerConfig(dim=6, num_heads=2)).eval(), torch.randn(3, 1, 6)
@@ -110,13 +112,13 @@ class PackedLayer:
     tensor(True)
     """
 
-    def __init__(self, layer: TransformerLayer) -> None:
+    def __init__(self, layer: TransformerLayer, compute: Compute = "float32") -> None:
         self._post = layer.post
-        self._attention = _Heads(layer.attention)
+        self._attention = _Heads(layer.attention, compute)
         self._attention_norm = _Norm(layer.attention_norm)
-        self._cross = None if layer.cross is None else _Heads(layer.cross)
+        self._cross = None if layer.cross is None else _Heads(layer.cross, compute)
         self._cross_norm = None if layer.cross_norm is None else _Norm(layer.cross_norm)
-        self._inner, self._outer = _Map(layer.inner_map, layer.activation), _Map(layer.outer_map)
+        self._inner, self._outer = _Map(layer.inner_map, compute, layer.activation), _Map(layer.outer_map, compute)
         self._hidden_norm = _Norm(layer.hidden_norm)
 
     @staticmethod
@@ -153,9 +155,9 @@ class PackedLayer:
 class _Map:
     """A linear layer in blocks, with what follows it."""
 
-    def __init__(self, linear: nn.Linear, then: Activation | None = None) -> None:
+    def __init__(self, linear: nn.Linear, compute: Compute, then: Activation | None = None) -> None:
         self._weight, self._bias, self._then = linear.weight, linear.bias, then
-        self._packing = Packing()
+        self._packing = Packing(compute=compute)
 
     def __call__(self, x: Tensor) -> Tensor:
         return self._packing.linear(x, self._weight, self._bias, self._then)
@@ -174,18 +176,19 @@ class _Norm:
 class _Heads:
     """The reads of one multi-head attention; vectors are [B, C]."""
 
-    def __init__(self, attention: MultiHead) -> None:
+    def __init__(self, attention: MultiHead, compute: Compute) -> None:
         query, key, value, output = (one for one in _maps(attention) if one is not None)
         self._heads = attention.score.num_heads
         self._scale = (query.out_features // self._heads) ** -0.5
         self._weights = query.weight, key.weight, value.weight
         self._biases = query.bias, key.bias, value.bias
         self._last = output.weight, output.bias
-        self._all, self._query, self._output = Packing(self._scale), Packing(self._scale), _Map(output)
+        self._all, self._query = Packing(self._scale, compute), Packing(self._scale, compute)
+        self._output = _Map(output, compute)
 
     def extend(self, x: Tensor, past: Memory | None) -> tuple[Tensor, Memory]:
         """Read what was said so far, and this too."""
-        size = len(x), 3, self._heads, 1, -1
+        size = x.shape[0], 3, self._heads, 1, -1
         query, key, value = self._all.stacked(x, self._weights, self._biases).view(size).unbind(1)
         new = Memory(key, value)
         past = new if past is None else past.append(new)
@@ -197,7 +200,7 @@ class _Heads:
         folded = source.memory.once(self, self._fold)
         if folded is not None:
             return folded.read(x)
-        together = len(x) // source.copies, source.copies, self._heads, -1
+        together = x.shape[0] // source.copies, source.copies, self._heads, -1
         # [rows * H, copies, D]
         query = self._query.stacked(x, self._weights[:1], self._biases[:1]).view(together).transpose(1, 2).flatten(0, 1)
         context, weights = self._attend(query, source.memory)

@@ -19,6 +19,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.nn.cpu_decode.int8 import Compute, Int8Weight
+
 SMALL = 1 << 15
 """Weights below which blocks do not pay: the product takes less time than the way to oneDNN."""
 
@@ -45,6 +47,7 @@ class Packing:
 
     Args:
         scale: what the first of several matrices and its bias are multiplied by.
+        compute: number type of the products; see `Int8Weight`.
 
     >>> x, weight = torch.randn(3, 256), torch.randn(128, 256)
     >>> with torch.inference_mode():
@@ -52,14 +55,16 @@ class Packing:
     tensor(True)
     """
 
-    def __init__(self, scale: float = 1.0) -> None:
+    def __init__(self, scale: float = 1.0, compute: Compute = "float32") -> None:
         self._scale = scale
+        self._compute: Compute = compute
         self._made_of: list[tuple[int, int]] = []
         self._kept: tuple[Tensor, ...] = ()
         self._weight: Tensor | None = None
         self._bias: Tensor | None = None
         self._blocks: Tensor | None = None
         self._halves: _Halves | None = None
+        self._int8: Int8Weight | None = None
 
     def linear(self, x: Tensor, weight: Tensor, bias: Tensor | None, then: Activation | None = None) -> Tensor:
         """x Wᵀ + b, and `then` of it: [..., in] -> [..., out]."""
@@ -77,6 +82,10 @@ class Packing:
 
     def _product(self, x: Tensor, then: Activation | None) -> Tensor:
         assert self._weight is not None
+        if self._compute == "int8" and x.numel():
+            if self._int8 is None:
+                self._int8 = Int8Weight.of(self._weight, self._bias)
+            return self._int8.product(x, then)
         if x.numel() == x.shape[-1]:
             if self._halves is None:
                 self._halves = _Halves.of(self._weight, self._bias)
@@ -90,12 +99,15 @@ class Packing:
     def _ready(self, weights: Sequence[Tensor], biases: Sequence[Tensor]) -> bool:
         """Return whether the layouts are of these weights; lay them out anew if not, where that is right and fast."""
         parts = (*weights, *biases)
-        stamps = [(part.data_ptr(), 0 if part.is_inference() else part._version) for part in parts]
+        try:
+            stamps = [(part.data_ptr(), part._version) for part in parts]
+        except RuntimeError:  # tensors made in inference mode have no version
+            stamps = [(part.data_ptr(), 0 if part.is_inference() else part._version) for part in parts]
         if stamps == self._made_of:
             return True
         if not packable(*weights):
             return False
-        self._blocks = self._halves = None
+        self._blocks = self._halves = self._int8 = None
         self._weight = _joined(weights, self._scale)
         self._bias = _joined(biases, self._scale) if biases else None
         # Kept alive, so that nothing else comes to lie at their addresses.
@@ -103,10 +115,10 @@ class Packing:
         return True
 
     def __deepcopy__(self, memo: dict[int, object]) -> Packing:
-        return Packing(self._scale)
+        return Packing(self._scale, self._compute)
 
-    def __reduce__(self) -> tuple[type[Packing], tuple[float]]:
-        return Packing, (self._scale,)
+    def __reduce__(self) -> tuple[type[Packing], tuple[float, Compute]]:
+        return Packing, (self._scale, self._compute)
 
 
 class _Halves(NamedTuple):
@@ -140,11 +152,11 @@ class _Halves(NamedTuple):
 class PackedLinear(nn.Linear):
     """`nn.Linear` with its own parameters, multiplied where that is right and fast as `Packing` has it."""
 
-    def __init__(self, linear: nn.Linear) -> None:
+    def __init__(self, linear: nn.Linear, compute: Compute = "float32") -> None:
         nn.Module.__init__(self)
         self.in_features, self.out_features = linear.in_features, linear.out_features
         self.weight, self.bias = linear.weight, linear.bias
-        self._packing = Packing()
+        self._packing = Packing(compute=compute)
 
     def forward(self, x: Tensor, then: Activation | None = None) -> Tensor:
         return self._packing.linear(x, self.weight, self.bias, then)

@@ -7,6 +7,9 @@ and a softmax does not see what is the same for all keys.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -14,6 +17,9 @@ from regard.masks import Mask
 from regard.ops.attended import Attended
 from regard.ops.softmax import finite_softmax, full_precision, read
 from regard.ops.weights import sizes
+
+_TINY = 1 << 14
+"""Elements of [B, H, T, S, A] up to which a backward pass by hand takes longer to call than it saves."""
 
 
 def relative_score(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
@@ -23,18 +29,74 @@ def relative_score(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
     >>> energy - energy.min()                                                                         # 0 and 2 tanh 1
     tensor([[[[0.00, 1.52]]]])
     """
-    batch, heads, queries, width = query.shape
-    hidden = torch.add(2 * query.unsqueeze(3), key.unsqueeze(2), alpha=2).sigmoid_()  # [b, h, q, k, a]
-    if torch.is_grad_enabled() and weight.requires_grad:
-        hidden = hidden.mul(2).sub_(1)  # the gradient of v sums these: sums of 2σ would round twice as much
-    else:
-        weight = 2 * weight
-    if heads > 1:
-        return (hidden @ weight[:, None, :, None]).squeeze(4)
-    # One product for each query: the gradient of v is then many short sums instead of one long one.
-    rows = batch * queries
-    energy = torch.bmm(hidden.view(rows, -1, width), weight.expand(rows, 1, width).mT)
-    return energy.view(batch, 1, queries, -1)
+    if not (torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or weight.requires_grad)):
+        return _energy(_hidden(query, key), weight)
+    if query.numel() * key.shape[2] <= _TINY:
+        return _differentiable(query, key, weight)
+    try:
+        apply: Callable[..., Tensor] = _Energy.apply
+        energy = apply(query, key, weight)
+    except RuntimeError as error:
+        if "setup_context" not in str(error):
+            raise
+        return _differentiable(query, key, weight)  # torch.func cannot see into a backward pass by hand
+    return energy
+
+
+class _Energy(torch.autograd.Function):
+    """Gradients by hand: autograd would go over the hidden layer twice as often."""
+
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
+        hidden = _hidden(query, key)
+        ctx.save_for_backward(query, key, weight, hidden)
+        return _energy(hidden, weight)
+
+    @staticmethod
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor | None, ...]:
+        query, key, weight, hidden = ctx.saved_tensors
+        if torch.is_grad_enabled():  # a gradient of the gradient
+            energy = _differentiable(query, key, weight)
+            wanted = [one for one, needed in zip((query, key, weight), ctx.needs_input_grad, strict=True) if needed]
+            found = iter(torch.autograd.grad(energy, wanted, slope, create_graph=True))
+            return tuple(next(found) if needed else None for needed in ctx.needs_input_grad)
+        batch, heads, queries, keys, width = hidden.shape
+        tanh = torch.mul(hidden, 2).sub_(1)  # not in place: backward may be called again
+        of_weight = None
+        if ctx.needs_input_grad[2]:
+            # Rows of one query each: many short sums instead of a long one. [B * H * T, 1, S] x [B * H * T, S, A]
+            rows = torch.bmm(slope.reshape(-1, 1, keys), tanh.reshape(-1, keys, width))
+            of_weight = rows.view(batch, heads, queries, width).sum((0, 2))
+        if not (ctx.needs_input_grad[0] or ctx.needs_input_grad[1]):
+            return None, None, of_weight
+        inner = torch.addcmul(tanh.new_ones(()), tanh, tanh, value=-1).mul_(slope.unsqueeze(4))  # [B, H, T, S, A]
+        each = weight.unsqueeze(1)  # [H, 1, A]
+        of_query = inner.sum(3).mul_(each) if ctx.needs_input_grad[0] else None
+        of_key = (inner.squeeze(2) if queries == 1 else inner.sum(2)).mul_(each) if ctx.needs_input_grad[1] else None
+        return of_query, of_key, of_weight
+
+
+def _hidden(query: Tensor, key: Tensor) -> Tensor:
+    """σ(2 (q_t + k_s)), [B, H, T, S, A]."""
+    return torch.add(2 * query.unsqueeze(3), key.unsqueeze(2), alpha=2).sigmoid_()
+
+
+def _energy(hidden: Tensor, weight: Tensor) -> Tensor:
+    """2 vᵀ of the hidden layer, [B, H, T, S], in memory of its own."""
+    batch, heads, queries, keys, width = hidden.shape
+    energy = hidden.new_empty(batch, heads, queries, keys)
+    if heads == 1:
+        torch.mv(hidden.reshape(-1, width), 2 * weight[0], out=energy.view(-1))
+        return energy
+    each = (2 * weight)[:, None].expand(batch, heads, queries, width).reshape(-1, width, 1)  # [B * H * T, A, 1]
+    torch.bmm(hidden.reshape(-1, keys, width), each, out=energy.view(-1, keys, 1))
+    return energy
+
+
+def _differentiable(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
+    """The same by tanh, for autograd."""
+    hidden = torch.tanh(query.unsqueeze(3) + key.unsqueeze(2))
+    return hidden @ weight[0] if len(weight) == 1 else (hidden @ weight[:, None, :, None]).squeeze(4)
 
 
 def attention(

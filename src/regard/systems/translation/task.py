@@ -27,7 +27,9 @@ from regard.decode.constraint import Trie
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.search import Search
 from regard.decode.unknown import replace_unknown
+from regard.deferred import deferred
 from regard.explain.panel import Panel
+from regard.explain.subject import Subject
 from regard.explain.windows import has_windows, window_centres
 from regard.models.copying import Copying, with_copies
 from regard.models.generator import EncoderDecoder
@@ -43,6 +45,7 @@ from regard.specials import BOS, PAD, SPECIALS, UNK
 from regard.systems.translation.alignment_choice import AlignmentChoice, kept_choice
 from regard.systems.translation.bidirectional import Bidirectional
 from regard.systems.translation.dictionary import read_dictionary
+from regard.systems.translation.explained import subject_of
 from regard.systems.translation.force_decoding import force_decode, source_reads
 from regard.systems.translation.guided_alignment import Guidance, Guide
 from regard.systems.translation.links_field import LINKS, LinksField, WithLinks
@@ -306,6 +309,9 @@ class Translation(Task):
             shown[0] = replace(shown[0], centres=tuple(centres[: len(shown[0].values)]))
         return [*shown, *tape_panels(tapes, said, written)]
 
+    def subject(self, model: Any) -> Subject:
+        return subject_of(self, model)
+
     def _prediction(
         self, source: str, pieces: list[str], hypothesis: Hypothesis, copied: CopySource | None
     ) -> Prediction:
@@ -317,11 +323,11 @@ class Translation(Task):
         return Prediction(
             source=source,
             text=self._text(source, hypothesis, copied),
-            score=hypothesis.score,
+            score=deferred(lambda: hypothesis.score),
             source_tokens=tuple(pieces),
             tokens=tuple(shown),
-            log_probs=hypothesis.log_probs,
-            alignment=hypothesis.alignment,
+            log_probs=deferred(lambda: hypothesis.log_probs),
+            alignment=deferred(lambda: hypothesis.alignment),
             finished=hypothesis.finished,
             penalty=str(hypothesis.penalty),
         )
