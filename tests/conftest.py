@@ -37,6 +37,7 @@ def _on_device(request: pytest.FixtureRequest) -> Iterator[None]:
         pytest.fail("--device cuda was asked for, but this machine has no CUDA device")
     torch.manual_seed(0)
     torch.set_num_threads(1)  # the suite runs in several processes; threads in each would only wait for one another
-    torch.set_default_device(device)
+    if device != "cpu":  # a default device, the CPU too, has every function of PyTorch called through Python
+        torch.set_default_device(device)
     yield
-    torch.set_default_device("cpu")
+    torch.set_default_device(None)

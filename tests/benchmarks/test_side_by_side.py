@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -44,8 +45,12 @@ def test_each_is_the_machine_that_is_trained_alone(controller: str, tmp_path: Pa
 
 
 @pytest.mark.filterwarnings("ignore")  # of what the compiler looks at on its way
-@pytest.mark.skipif(shutil.which("c++") is None, reason="what is compiled takes a C++ compiler")
-def test_a_compiled_step_is_the_step() -> None:
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.long)])
+def test_a_compiled_step_is_the_step(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Traced forward and backward in each suite; the C++ that is made of it takes half a minute more."""
+    if backend == "inductor" and shutil.which("c++") is None:
+        pytest.skip("what is compiled takes a C++ compiler")
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=backend))
     recipe = load("ntm_copy", [*SMALL, "model.controller=lstm", "model.read_heads=2"]).recipe
     with TemporaryDirectory() as cache:
         task, feed = (setup := prepare(recipe, Path(cache))).task, setup.feed

@@ -18,7 +18,7 @@ os.environ["ACCELERATE_USE_CPU"] = "true"
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch, _on_device: None) -> None:
-    torch.set_default_device("cpu")
+    torch.set_default_device(None)
     sizes = {"PAIRS": 60, "WORDS": 50, "DIM": 8, "HEADS": 2, "HIDDEN": 12, "LAYERS": 1, "EMBEDDING": 6, "STATE": 10}
     for name, size in {**sizes, "TOKENS": 200}.items():
         monkeypatch.setattr(training, name, size)

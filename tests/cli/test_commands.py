@@ -98,7 +98,7 @@ def test_a_terminal_without_unicode_gets_question_marks() -> None:
 def test_a_full_disk_is_one_sentence() -> None:
     with Path("/dev/full").open("w") as full:
         done = command("mechanisms", stdout=full.fileno())
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr.strip() == "error: cannot write the output (No space left on device)"
 
 
@@ -113,7 +113,7 @@ def test_a_full_disk_is_one_sentence() -> None:
     ],
 )
 def test_a_file_that_cannot_be_written_is_named(
-    problem: OSError, sentence: str, monkeypatch: pytest.MonkeyPatch
+    problem: OSError, sentence: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fails(*, standalone_mode: bool) -> None:
         raise problem
@@ -123,7 +123,8 @@ def test_a_file_that_cannot_be_written_is_named(
     monkeypatch.setattr(main, "_forget_output", lambda: None)
     with pytest.raises(SystemExit) as ended:
         main.main()
-    assert ended.value.code == sentence
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == f"{sentence}\n"
 
 
 def test_version_and_module_entry() -> None:

@@ -24,7 +24,7 @@ def test_a_report_of_a_run(run: Path, tmp_path: Path) -> None:
     said = asked("explain", run, "--limit", "7", "--steps", "3", "--output", tmp_path / "why")
     assert said.endswith(f"{tmp_path / 'why'}\n")
     numbers = json.loads((tmp_path / "why" / "explain.json").read_text(encoding="utf-8"))
-    assert numbers["texts"] == 7
+    assert numbers["answers"] == 7
     assert {row["first"] for row in numbers["agreement"]} >= {"attention", "integrated gradients"}
     assert "leave-one-out" in (tmp_path / "why" / "report.md").read_text(encoding="utf-8")
     assert (tmp_path / "why" / "examples.png").read_bytes().startswith(b"\x89PNG")
@@ -34,7 +34,7 @@ def test_a_file_of_texts(run: Path, tmp_path: Path) -> None:
     file = tmp_path / "mine.txt"
     file.write_text("the film was very nopi\nthe walk was so pazo\npazo\n", encoding="utf-8")
     said = asked("explain", run, "--file", file, "--steps", "2", "--json", "--output", tmp_path / "why")
-    assert json.loads(said)["texts"] == 2  # one word has no ranking
+    assert json.loads(said)["answers"] == 2  # one word has no ranking
     assert "column" in refused("explain", run, "--file", file, "--format", "table", "--source", "text")
 
 

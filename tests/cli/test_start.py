@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
 import resource
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from regard.cli import app
+from regard.parts import imported
 
 PROBE = """
 import json, sys
+from typer.main import get_command
 from typer.testing import CliRunner
 from regard.cli import app
-from regard.cli.app import app as root
-commands = [command.name for command in root.registered_commands]
+commands = get_command(app).list_commands(None)
 for arguments in [*([command, "--help"] for command in commands), *json.loads(sys.argv[1])]:
     done = CliRunner(env={"COLUMNS": "500"}).invoke(app, arguments)
     print(json.dumps([arguments, done.exit_code, done.output, [name for name in sys.argv[2:] if name in sys.modules]]))
@@ -91,7 +98,7 @@ def test_it_is_said_without_torch(said: list[Said], number: int) -> None:
 
 def test_no_help_needs_torch(said: list[Said]) -> None:
     helped = said[: -len(SAID)]
-    assert {"train", "recipes", "predict"} <= {arguments[0] for arguments, _, _, _ in helped}
+    assert {"train", "recipes", "predict", "align"} <= {arguments[0] for arguments, _, _, _ in helped}
     assert [(arguments, status, imported) for arguments, status, _, imported in helped if status or imported] == []
 
 
@@ -108,6 +115,31 @@ def test_it_is_said_soon(arguments: list[str]) -> None:
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         took.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     assert min(took) < 0.9
+
+
+def test_each_command_has_the_first_line_of_its_docstring_in_the_help() -> None:
+    root = get_command(app)
+    helped = CliRunner(env={"COLUMNS": "500"}).invoke(app, ["--help"]).output
+    assert {"train", "align"} <= set(root.list_commands(None))
+    for name, command in root.commands.items():
+        (label,) = re.findall(rf"^│ {name} +(\S.*?) +│$", helped, re.MULTILINE)
+        assert label == imported(command.place).__doc__.partition("\n")[0]
+
+
+def test_ctrl_c_while_the_command_line_is_imported_ends_without_a_traceback() -> None:
+    probe = "import os, signal, sys; from importlib.abc import MetaPathFinder as Finder\n"
+    probe += "class Press(Finder):\n    def find_spec(self, name, path, target=None):\n"
+    probe += "        name == 'typer' and os.kill(os.getpid(), signal.SIGINT)\n"
+    probe += "signal.signal(signal.SIGINT, signal.default_int_handler); sys.meta_path.insert(0, Press())\n"
+    probe += "from regard.__main__ import main; main()"
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
+
+
+def test_a_misspelt_command_has_a_near_one() -> None:
+    done = CliRunner().invoke(app, ["algin"])
+    assert done.exit_code == 2
+    assert "Did you mean 'align'" in done.output
 
 
 def test_the_data_is_looked_for_before_torch_too(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from regard.cli.mechanisms import markdown
-from regard.recipes.system import System, format_of, shipped_recipes, systems
+from regard.recipes.library import shipped
+from regard.recipes.system import System, format_of, systems
 
 ROOT = Path(__file__).parents[2]
 INDEX = (ROOT / "docs" / "systems" / "README.md").read_text()
@@ -57,7 +58,7 @@ def test_the_index_has_a_row_with_task_models_and_page(page: Path) -> None:
 
 def test_the_index_covers_every_recipe() -> None:
     patterns = [name.replace("*", ".*") for name in re.findall(r"`([^`]+)`", INDEX)]
-    assert not [name for name in shipped_recipes() if not any(re.fullmatch(pattern, name) for pattern in patterns)]
+    assert not [name for name in shipped() if not any(re.fullmatch(pattern, name) for pattern in patterns)]
 
 
 def test_the_table_of_mechanisms_is_the_catalogue() -> None:

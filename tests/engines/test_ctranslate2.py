@@ -26,7 +26,7 @@ LENGTHS = torch.tensor([5, 3, 1, 4])
 
 @pytest.fixture(autouse=True)
 def _on_cpu(_on_device: None) -> None:
-    torch.set_default_device("cpu")
+    torch.set_default_device(None)
 
 
 def model(*, sure: float = 2.0, source_size: int = 11, target_size: int = 13, **arguments: Any) -> Transformer:

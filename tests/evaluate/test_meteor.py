@@ -55,6 +55,30 @@ def test_synonyms_match_in_the_third_stage(tmp_path) -> None:  # type: ignore[no
         meteor(texts, references, stages=["exact", "synonym"])
 
 
+# nltk 3.10.4, meteor_score with stems (Martin's Porter stemmer) and without WordNet.
+NLTK = {
+    ("the dogs run through shallow water", "a dog is running through water"): 0.526042,
+    ("two children play on a beach", "on a sunny beach two kids played"): 0.53913,
+    ("a man rides his bike up the hill", "the man is riding a bicycle up that hill"): 0.337079,
+    ("no words match here", "something else entirely"): 0.0,
+}
+
+
+@pytest.mark.parametrize("pair", NLTK, ids="; ".join)
+def test_sentences_without_repeated_words_score_as_in_nltk(pair: tuple[str, str]) -> None:
+    hypothesis, reference = pair
+    assert meteor([hypothesis], [reference], tokenize="none").value == pytest.approx(NLTK[pair], abs=5e-7)
+
+
+def test_repeated_words_have_the_fewest_chunks_where_nltk_is_greedy() -> None:
+    """6 of 7 words match in the chunks "a red ball" and "a blue cup"; nltk finds four chunks and 0.730159."""
+    found = meteor(["a red ball and a blue cup"], ["a blue cup beside a red ball"], tokenize="none")
+    mean = 10 * (6 / 7) * (6 / 7) / (6 / 7 + 9 * 6 / 7)
+    assert found.value == pytest.approx(mean * (1 - 0.5 * (2 / 6) ** 3), abs=5e-7)
+    greedy = mean * (1 - 0.5 * (4 / 6) ** 3)
+    assert greedy == pytest.approx(0.730159, abs=5e-7)
+
+
 def test_the_best_reference_counts() -> None:
     texts = ["the cat sat"]
     several = meteor(texts, [["a dog", "the cat sat", "the cat stood"]])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
 from regard.explain.guided_mlp import GuidedMLP, LabelledTexts, equal_weights, guided_accuracy, weights_of
 from regard.explain.rival import rivalry, train_rival
-from regard.explain.subject import Subject, SubjectBatch
+from regard.explain.subject import StagedSubject, SubjectBatch
 from tests.mechanism import assert_close
 
 SIZE, WIDTH, WORDS = 11, 6, 5
@@ -33,21 +35,33 @@ class Classifier(nn.Module):
         self.words, self.score = nn.Embedding(SIZE, WIDTH), nn.Linear(WIDTH, 1, bias=False)
         self.output = nn.Linear(WIDTH, 2, bias=False)
 
-    def subject(self) -> Subject:
-        def attend(encoded: tuple[Tensor, SubjectBatch]) -> Tensor:
-            states, texts = encoded
-            return self.score(states).mT.masked_fill(~texts.inside.unsqueeze(1), -torch.inf).softmax(-1)
+    def subject(self) -> StagedSubject:
+        return ClassifierSubject(self)
 
-        return Subject(
-            embedding=self.words,
-            encode=lambda texts: (self.words(texts.ids), texts),
-            attend=attend,
-            answer=lambda encoded, weights: self.output((weights @ encoded[0]).squeeze(1)).softmax(-1),
-            repeat=lambda encoded, rows: (encoded[0][rows], encoded[1].rows(rows)),
-            read=lambda inputs: SubjectBatch(torch.zeros(1, 1, dtype=torch.long), torch.ones(1, dtype=torch.long)),
-            words=list,
-            names=("even", "odd"),
-        )
+
+class ClassifierSubject(StagedSubject):
+    names = ("even", "odd")
+
+    def __init__(self, model: Classifier) -> None:
+        self.model, self.embeddings = model, (model.words,)
+
+    def encode(self, texts: SubjectBatch) -> tuple[Tensor, SubjectBatch]:
+        return self.model.words(texts.ids), texts
+
+    def attend(self, encoded: tuple[Tensor, SubjectBatch]) -> Tensor:
+        states, texts = encoded
+        weights: Tensor = self.model.score(states).mT.masked_fill(~texts.inside.unsqueeze(1), -torch.inf).softmax(-1)
+        return weights
+
+    def answer(self, encoded: tuple[Tensor, SubjectBatch], weights: Tensor) -> Tensor:
+        found: Tensor = self.model.output((weights @ encoded[0]).squeeze(1)).softmax(-1)
+        return found
+
+    def read(self, inputs: Sequence[str]) -> SubjectBatch:
+        return SubjectBatch(torch.zeros(1, 1, dtype=torch.long), torch.ones(1, dtype=torch.long))
+
+    def words(self, given: str) -> list[str]:
+        return list(given)
 
 
 def test_the_guided_network_by_hand() -> None:

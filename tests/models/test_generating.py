@@ -166,6 +166,8 @@ def test_learns_a_handful_by_heart(name: str) -> None:
     for _ in range(220):
         logits = model(source, lengths, target[:, :-1]).logits
         loss = F.cross_entropy(logits.flatten(0, 1), target[:, 1:].flatten())
+        if loss.item() < 0.1:
+            break
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -204,11 +206,13 @@ def test_language_models_train_everywhere_and_learn(make: Make) -> None:
     optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
     for _ in range(160):
         loss = F.cross_entropy(model(text[:, :-1]).logits.flatten(0, 1), text[:, 1:].flatten())
+        if loss.item() < 0.5:  # the first words of three texts cannot be told apart
+            break
         optimizer.zero_grad()
         loss.backward()
         assert all(gradient is not None for _, gradient in named_gradients(model))
         optimizer.step()
-    assert loss.item() < 0.5  # the first words of three texts cannot be told apart
+    assert loss.item() < 0.5
 
 
 def test_bad_calls_are_named() -> None:

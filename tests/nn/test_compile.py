@@ -157,7 +157,7 @@ def test_what_a_transcript_may_not_hold_is_refused_by_a_compiled_program() -> No
 
     On the CPU: an assertion that fails in a kernel ends the process's use of a GPU.
     """
-    torch.set_default_device("cpu")
+    torch.set_default_device(None)
     case = MODULES["ctc-loss"]
     module = case.make()
     compiled = torch.compile(function(case, "none"), backend="eager", fullgraph=True)

@@ -117,7 +117,7 @@ evaluate: {metrics: [exact_match, length_ratio]}
 
 @pytest.fixture(autouse=True)
 def _on_cpu(_on_device: None) -> None:
-    torch.set_default_device("cpu")
+    torch.set_default_device(None)
 
 
 @pytest.fixture(autouse=True)

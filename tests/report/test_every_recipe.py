@@ -15,6 +15,7 @@ from regard.runs.run import Run
 from regard.train.screen import Screen
 from regard.train.trainer import Trainer
 from tests.report.pages import Page
+from tests.train.tiny import on_cpu
 
 OFFLINE = [name for name, path in shipped().items() if "data.root" not in path.read_text().partition("\n")[0]]
 SMALL = {"train_size": 48, "valid_size": 7, "test_size": 11, "nodes": 120, "words": 24}
@@ -78,7 +79,7 @@ def test_there_are_recipes_that_run_offline() -> None:
 def test_a_run_of_two_updates_has_a_page(name: str, tmp_path: Path) -> None:
     recipe = load(name, small(name)).recipe
     run = Run(tmp_path / recipe.run)
-    with torch.device("cpu"):
+    with on_cpu():
         trainer = Trainer(recipe, run, screen=Screen(quiet=True))
         outcome = trainer.fit()
         found = trained_material(run.folder, trainer.splits, {"valid": outcome.valid, "test": outcome.test})

@@ -57,7 +57,7 @@ VALUES = (
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of two updates."""
-    torch.set_default_device("cpu")
+    torch.set_default_device(None)
     folder = tmp_path_factory.mktemp("fuzz") / "tiny"
     train(folder, "train.steps=2", "train.valid_every=2")
     (folder / "recipe.txt").write_text(TEXT)

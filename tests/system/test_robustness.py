@@ -24,7 +24,7 @@ QUICK = [case for case in CASES if case.quick]
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    torch.set_default_device("cpu")
+    torch.set_default_device(None)
     folder = tmp_path_factory.mktemp("robustness")
     write_files(folder)
     with pytest.MonkeyPatch.context() as patch:
@@ -36,7 +36,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("case", QUICK, ids=lambda case: case.name)
 def test_a_case_ends_as_it_has_to(case: Case, lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    torch.set_default_device("cpu")
+    torch.set_default_device(None)
     folder = Path(shutil.copytree(lab, tmp_path / "lab"))
     monkeypatch.chdir(folder)
     kept = case.damage(folder)

@@ -10,7 +10,8 @@ import pytest
 
 import regard
 from regard.parts import imported
-from regard.recipes.system import default_task, shipped_recipes, systems
+from regard.recipes.library import shipped
+from regard.recipes.system import default_task, systems
 
 PACKAGE = Path(regard.__file__).parent
 OUTSIDE = sorted(path for path in PACKAGE.rglob("*.py") if "systems" not in path.relative_to(PACKAGE).parts)
@@ -75,7 +76,7 @@ def test_a_system_is_whole(name: str) -> None:
 
 
 def test_each_system_ships_a_recipe() -> None:
-    folders = {path.parent for path in shipped_recipes().values()}
+    folders = {path.parent for path in shipped().values()}
     assert len(folders) == len(OWN)
 
 

@@ -8,4 +8,4 @@ import torch
 
 @pytest.fixture(autouse=True)
 def _on_cpu(_on_device: None) -> None:
-    torch.set_default_device("cpu")
+    torch.set_default_device(None)

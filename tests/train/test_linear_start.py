@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import torch
-
 from regard.recipes.load import check
 from regard.recipes.yaml_document import RecipeDocument
 from regard.runs.run import Run
@@ -38,8 +36,7 @@ def train(folder: Path, *overrides: str) -> tuple[str, bool]:
     recipe = check(RecipeDocument.parse(TEXT, "stories.yaml").overridden(list(overrides))).recipe
     heard = Heard()
     trainer = Trainer(recipe, Run(folder), screen=heard)
-    with torch.device("cpu"):
-        trainer.fit()
+    trainer.fit()
     linear = bool(Run(trainer.checkpointing.checkpoints.last()[-1]).tensors()["linear"])
     assert any("linear start is over" in notice for notice in heard.notices) != linear
     return (folder / "metrics.jsonl").read_text(), linear

@@ -11,7 +11,7 @@ from regard.recipes.load import check
 from regard.recipes.sections import Recipe
 from regard.recipes.yaml_document import RecipeDocument
 from regard.tasks.setup import prepare
-from regard.train.warnings import odd_texts
+from regard.train.warnings import odd_texts, unknown_labels
 
 TEXT = """
 task: {task}
@@ -27,14 +27,14 @@ MODELS = {
 }
 
 
-def recipe(folder: Path, valid: str, *, task: str = "translate", metric: str = "bleu") -> Recipe:
+def recipe(folder: Path, valid: str, *, task: str = "translate", metric: str = "bleu", test: str = "null") -> Recipe:
     """A recipe of small files, the one to validate on as given."""
     good = "a house\tein Haus\n" if task == "translate" else "a O\n"
     (folder / "train.txt").write_text(good * 3)
     (folder / "valid.txt").write_text(good + ("" if task == "translate" else "\n") + valid)
     form = "table" if task == "translate" else "columns"
     text = TEXT.format(task=task, form=form, model=MODELS[task], metric=metric)
-    return check(RecipeDocument.parse(text, "a.yaml").overridden([f"data.root={folder}"])).recipe
+    return check(RecipeDocument.parse(text, "a.yaml").overridden([f"data.root={folder}", f"data.test={test}"])).recipe
 
 
 @pytest.mark.parametrize(
@@ -67,3 +67,12 @@ def test_long_texts_and_bytes_of_no_text_are_told_once(tmp_path: Path) -> None:
     assert f"{tmp_path}/valid.txt:2 has more than 10,000 characters" in long
     assert f"{tmp_path}/valid.txt:3 has a NUL byte" in zero
     assert list(odd_texts(splits, windows=True)) == [zero]
+
+
+def test_tags_that_training_never_had_are_told_with_their_first_place(tmp_path: Path) -> None:
+    (tmp_path / "test.txt").write_text("a O\na NOUN\n\na VERB\n")
+    setup = prepare(recipe(tmp_path, "", task="tag", metric="accuracy", test="test.txt"), tmp_path / "cache")
+    splits = {"train": setup.train, "valid": setup.valid, "test": setup.test}
+    (warning,) = unknown_labels(splits, setup.task.encoders)
+    assert "labels of test (tags)" in warning
+    assert f"2 of 3, first {tmp_path}/test.txt:1: the label 'NOUN'" in warning

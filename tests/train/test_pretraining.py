@@ -64,8 +64,7 @@ def recipe(text: str, *overrides: str) -> Recipe:
 
 
 def train(text: str, folder: Path, *overrides: str, screen: Screen | None = None) -> Outcome:
-    with torch.device("cpu"):
-        return Trainer(recipe(text, *overrides), Run(folder), screen=screen or Screen(quiet=True)).fit()
+    return Trainer(recipe(text, *overrides), Run(folder), screen=screen or Screen(quiet=True)).fit()
 
 
 @pytest.fixture(scope="module")

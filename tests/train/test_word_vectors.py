@@ -51,10 +51,9 @@ def overrides(file: Path, **more: bool) -> list[str]:
 def filled(file: Path, tmp_path: Path, *more: str, **options: bool) -> tuple[nn.Module, list[str], list[str]]:
     """The model before its first update, the words of the source, and what is said of the coverage."""
     recipe = tiny.recipe(*overrides(file, **options), *more)
-    with torch.device("cpu"):
-        setup = prepare(recipe, tmp_path / "cache")
-        model = make_model(recipe, setup.task)
-        said = list(load_vectors(recipe, setup.task, model, setup.train.encoded))
+    setup = prepare(recipe, tmp_path / "cache")
+    model = make_model(recipe, setup.task)
+    said = list(load_vectors(recipe, setup.task, model, setup.train.encoded))
     return model, setup.task.encoders["source"].vocabulary(), said  # type: ignore[attr-defined]
 
 
@@ -94,12 +93,11 @@ def test_a_transformer_reads_the_vectors_themselves(file: Path, tmp_path: Path) 
     file.write_text(f"3{' 0.5' * 16}\n")
     section = "model={kind: transformer, dim: 16, num_heads: 2, num_layers: 1, hidden_dim: 8, positions: rotary}"
     recipe = tiny.recipe(overrides(file)[0], section)
-    with torch.device("cpu"):
-        setup = prepare(recipe, tmp_path / "cache")
-        model = make_model(recipe, setup.task).eval()
-        list(load_vectors(recipe, setup.task, model, setup.train.encoded))
-        ids = torch.tensor([setup.task.encoders["source"].encode("3")])  # type: ignore[attr-defined]
-        assert model.encoder.words(ids).flatten().tolist() == pytest.approx([0.5] * 16)  # type: ignore[operator,union-attr]
+    setup = prepare(recipe, tmp_path / "cache")
+    model = make_model(recipe, setup.task).eval()
+    list(load_vectors(recipe, setup.task, model, setup.train.encoded))
+    ids = torch.tensor([setup.task.encoders["source"].encode("3")])  # type: ignore[attr-defined]
+    assert model.encoder.words(ids).flatten().tolist() == pytest.approx([0.5] * 16)  # type: ignore[operator,union-attr]
 
 
 def test_a_killed_run_resumes_without_the_file_to_the_same_numbers(file: Path, tmp_path: Path) -> None:
@@ -142,7 +140,7 @@ def test_what_does_not_fit_leaves_no_run_behind(file: Path, tmp_path: Path, chan
 
 def test_a_model_without_such_a_table_refuses_them(file: Path, tmp_path: Path) -> None:
     recipe = tiny.recipe(*overrides(file), "model={kind: bidirectional, model: {kind: luong}}")
-    with pytest.raises(ValueError, match="model 'bidirectional' has no table"), torch.device("cpu"):
+    with pytest.raises(ValueError, match="model 'bidirectional' has no table"):
         prepare(recipe, tmp_path / "cache")
 
 

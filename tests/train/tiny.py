@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import torch
@@ -40,8 +41,13 @@ def recipe(*overrides: str) -> Recipe:
 
 def train(folder: Path, *overrides: str, screen: Screen | None = None) -> Outcome:
     """Train it, or go on."""
-    with torch.device("cpu"):
+    with on_cpu():
         return Trainer(recipe(*overrides), Run(folder), screen=screen or Screen(quiet=True)).fit()
+
+
+def on_cpu() -> AbstractContextManager[object]:
+    """Tensors on the CPU, whatever --device says; no context where they are there anyway, since one takes time."""
+    return nullcontext() if torch.get_default_device().type == "cpu" else torch.device("cpu")
 
 
 def metrics(folder: Path) -> str:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.markup import escape
@@ -35,7 +35,7 @@ def command(
     split: Annotated[
         Literal["test", "valid", "train"], typer.Option(help="Split to explain answers on, if no file is given.")
     ] = "test",
-    limit: Annotated[int, typer.Option(help="Number of texts, the first ones.", min=1)] = 2000,
+    limit: Annotated[int, typer.Option(help="Number of inputs, the first ones.", min=1)] = 2000,
     output: Annotated[Path | None, typer.Option(help="Folder of the report; default: explain in the run.")] = None,
     allowed: Annotated[
         float, typer.Option(help="Largest change of an answer that counts as the same.", min=0.0, max=1.0)
@@ -57,7 +57,7 @@ def command(
     from rich.progress import Progress
 
     from regard.explain.findings import findings
-    from regard.explain.report import markdown, panel
+    from regard.explain.report import markdown, missing, panel
     from regard.explain.study import study
     from regard.predictor import load
     from regard.recipes.file_data import FileLayout
@@ -69,10 +69,12 @@ def command(
         inputs = list(islice(_inputs(loaded, file, layout, split), limit))
         subject = loaded.task.subject(loaded.model)
         with Progress(transient=True) as progress:
-            job = progress.add_task("texts", total=len(inputs))
-            outcome = study(
-                subject, inputs, allowed=allowed, steps=steps, progress=lambda done: progress.advance(job, done)
-            )
+            job = progress.add_task("answers", total=None)
+
+            def advance(done: int, total: int) -> None:
+                progress.update(job, completed=done, total=total)
+
+            outcome = study(subject, inputs, allowed=allowed, steps=steps, progress=advance)
         trained = _controls(loaded, split, limit) if with_controls else None
     except ValueError as problem:
         fail(str(problem))
@@ -94,12 +96,12 @@ def command(
         typer.echo(json.dumps(content))
         return
     _show(outcome, [] if trained is None else trained.rows())
-    for sentence in [*findings(outcome), *([] if trained is None else [trained.finding()])]:
+    for sentence in [*findings(outcome), *([] if trained is None else [trained.finding()]), *missing(outcome)]:
         show(f"- {escape(sentence)}")
     typer.echo(folder)
 
 
-def _inputs(loaded: Predictor, file: Path | None, layout: FileLayout, split: SplitName) -> Iterator[str]:
+def _inputs(loaded: Predictor, file: Path | None, layout: FileLayout, split: SplitName) -> Iterator[Any]:
     """Yield the inputs: those of a file, or of a split of the run's data."""
     from regard.tasks.inputs import file_inputs
     from regard.tasks.splits import examples
@@ -108,7 +110,7 @@ def _inputs(loaded: Predictor, file: Path | None, layout: FileLayout, split: Spl
         for one in file_inputs(loaded.recipe, loaded.task, file, layout):
             if one.problem is not None:
                 fail(f"{one.where}: {one.problem}")
-            yield one.text
+            yield loaded.task.parse(one.text)
         return
     found = examples(loaded.recipe, split)
     if found is None:
@@ -133,13 +135,14 @@ def _show(outcome: Study, further: list[tuple[str, str]]) -> None:
 
     parts: list[tuple[str, tuple[str, ...], Sequence[tuple[str, ...]]]] = [
         ("agreement of measures", RANKS, ranks_rows(outcome)),
-        ("answers without the important words", ERASURE, erasure_rows(outcome)),
-        ("answers by other weights", ("intervention", "mean"), change_rows(outcome)),
+        (f"answers without the important {outcome.unit}s", ERASURE, erasure_rows(outcome)),
     ]
+    if changed := change_rows(outcome):
+        parts.append(("answers by other weights", ("intervention", "mean"), changed))
     if further:
         parts.append(("controls", ("control", "value"), further))
     for title, head, rows in parts:
-        table = Table(*head, title=f"{title}, {outcome.texts:,} texts", title_justify="left")
+        table = Table(*head, title=f"{title}, {outcome.size}", title_justify="left")
         for row in rows:
             table.add_row(*map(escape, row))
         show(table)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import NoReturn
 
 from regard.cli.app import app
 from regard.cli.out_of_memory import is_out_of_memory
@@ -24,12 +25,18 @@ def main() -> None:
     except (MemoryError, RuntimeError) as problem:
         if not is_out_of_memory(problem):
             raise
-        sys.exit("error: out of memory; give it less at a time: a shorter text, a smaller --decode beam_size=4")
+        _refuse("out of memory; give it less at a time: a shorter text, a smaller --decode beam_size=4")
     except OSError as problem:
         if problem.filename is not None:
-            sys.exit(f"error: {visible(str(problem.filename))}: cannot be read or written ({problem.strerror})")
+            _refuse(f"{visible(str(problem.filename))}: cannot be read or written ({problem.strerror})")
         _forget_output()
-        sys.exit(f"error: cannot write the output ({problem.strerror})" if problem.strerror else f"error: {problem}")
+        _refuse(f"cannot write the output ({problem.strerror})" if problem.strerror else str(problem))
+
+
+def _refuse(sentence: str) -> NoReturn:
+    """End with a message and the exit status of all errors, as `fail` does inside a command."""
+    sys.stderr.write(f"error: {sentence}\n")
+    sys.exit(2)
 
 
 def _forget_output() -> None:

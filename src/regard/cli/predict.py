@@ -51,6 +51,9 @@ def command(
     alignment: Annotated[
         bool, typer.Option(help="Attention weights, drawn below each answer; as numbers with --json.")
     ] = False,
+    confidence: Annotated[
+        bool, typer.Option(help="Calibrated probability that an answer is right, in front of it; of captions.")
+    ] = False,
     align: Annotated[
         Literal["pharaoh"] | None, typer.Option(help="Word links behind each answer: the house ||| 0-0 1-1")
     ] = None,
@@ -122,7 +125,7 @@ def command(
                     elif as_json:
                         out.write(_json(one, answers, n_best, alignment))
                     else:
-                        out.write(shown(_text(answers, n_best, draw)))
+                        out.write(shown(_text(answers, n_best, draw, confidence=confidence)))
                 out.flush()
         if skipped.count:
             notice(explain_file_error(str(skipped)))
@@ -183,7 +186,7 @@ def _json_problem(one: Input) -> str:
     return json.dumps({**row, "source": one.text, "text": None, "problem": one.problem}, ensure_ascii=False) + "\n"
 
 
-def _text(answers: list[Prediction], n_best: int, draw: Callable[[Prediction], str]) -> str:
+def _text(answers: list[Prediction], n_best: int, draw: Callable[[Prediction], str], *, confidence: bool) -> str:
     """Return a line per answer, its score in front where there are several, its links behind, a drawing below."""
     from regard.alignment.links import pharaoh
 
@@ -192,10 +195,20 @@ def _text(answers: list[Prediction], n_best: int, draw: Callable[[Prediction], s
         line = " ".join(one.text.splitlines())
         if one.links is not None:
             line = f"{line} ||| {pharaoh(one.links)}".rstrip()
+        if confidence:
+            line = f"{_confidence(one):.2f}\t{line}"
         parts.append(f"{one.score:.4f}\t{line}" if n_best > 1 else line)
         if drawn := draw(one):
             parts.append(drawn + "\n")
     return "\n".join(parts) + "\n"
+
+
+def _confidence(answer: Prediction) -> float:
+    if answer.confidence is None:
+        raise ValueError(
+            "--confidence: this run has no calibrated confidence; runs of captions have (train.confidence)"
+        )
+    return answer.confidence
 
 
 def _drawing(task: Task) -> Callable[[Prediction], str]:

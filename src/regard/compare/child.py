@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import os
 import runpy
 import signal
@@ -30,7 +29,7 @@ def main(folder: str, *arguments: str) -> None:
 def _interrupt_at_the_end_of_input() -> None:
     while os.read(0, 1):  # not sys.stdin, whose lock would be held at exit
         pass
-    _thread.interrupt_main()
+    os.kill(os.getpid(), signal.SIGINT)
 
 
 if __name__ == "__main__":

@@ -53,3 +53,20 @@ class SkippedLines:
             return "no lines skipped"
         more = f"; and {self.count - NAMED} more" if self.count > NAMED else ""
         return f"{self.count} line{'s' if self.count > 1 else ''} skipped: {'; '.join(self.first)}{more}"
+
+
+@dataclass
+class FileNotes(SkippedLines):
+    """Number of notes on files that were changed or looked damaged when they were read, and the first few notes.
+
+    >>> notes = FileNotes()
+    >>> notes.add("a.wav: every sample is 0: it is silent")
+    >>> print(notes)
+    1 note on files: a.wav: every sample is 0: it is silent
+    """
+
+    def __str__(self) -> str:
+        if not self.count:
+            return "no notes on files"
+        more = f"; and {self.count - NAMED} more" if self.count > NAMED else ""
+        return f"{self.count} note{'s' if self.count > 1 else ''} on files: {'; '.join(self.first)}{more}"

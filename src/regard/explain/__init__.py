@@ -7,10 +7,11 @@ from regard.explain.importance import gradient, input_gradient, integrated_gradi
 from regard.explain.interventions import adversary, permuted, uniform
 from regard.explain.rollout import flow, rollout, weighted_norms
 from regard.explain.study import Study, study
-from regard.explain.subject import Subject, SubjectBatch
+from regard.explain.subject import StagedSubject, Subject, SubjectBatch
 
 __all__ = [
     "Captured",
+    "StagedSubject",
     "Study",
     "Subject",
     "SubjectBatch",

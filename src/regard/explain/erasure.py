@@ -39,9 +39,14 @@ def erasure(subject: Subject, texts: SubjectBatch, scores: Tensor, shares: Seque
         chosen = answers(subject, texts).unsqueeze(1)
         before = subject.probabilities(texts).gather(1, chosen)
         falls: list[list[Tensor]] = [[], []]
+        counted: Tensor | None = None
         for share in shares:
-            count = (texts.lengths * share).ceil().long().clamp(min=1).unsqueeze(1)
-            important = largest(scores, texts.inside, count)
+            count = (texts.sizes * share).ceil().long().clamp(min=1).unsqueeze(1)
+            if counted is not None and torch.equal(count, counted):  # short texts: the same words again
+                falls = [[*parts, parts[-1]] for parts in falls]
+                continue
+            important, counted = largest(scores, texts.inside, count), count
             for place, kept in enumerate((~important, important)):
-                falls[place].append(before - subject.probabilities(texts.keep(kept)).gather(1, chosen))
+                left = texts.keep(kept).shortened()
+                falls[place].append(before - subject.probabilities(left).gather(1, chosen))
     return Erasure(*(torch.cat(parts, 1) for parts in falls))

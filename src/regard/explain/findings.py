@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from regard.explain.importance import MEASURES
 from regard.explain.study import Study
 
 _WEAK, _STRONG = 0.3, 0.6
@@ -16,24 +17,50 @@ _OTHER = 0.4
 
 def findings(study: Study) -> list[str]:
     """Return sentences: agreement, need of the weights, uniqueness, erasure, and what follows."""
-    return [_agreement(study), _need(study), _uniqueness(study), _erasure(study), conclusion(study)]
+    found = [_agreement(study), _extras(study), _need(study), _uniqueness(study), _erasure(study), conclusion(study)]
+    return [sentence for sentence in found if sentence]
 
 
 def _agreement(study: Study) -> str:
-    ranks = study.ranks["attention", "input x gradient"]
-    bound = study.ranks["input x gradient", "leave-one-out"]
+    ranks, leaving = (study.ranks["attention", other] for other in ("input x gradient", "leave-one-out"))
+    bound = study.ranks["input x gradient", "leave-one-out"].tau
     if math.isnan(ranks.tau):
-        return "The weights rank no words: they are constant in every text."
-    degree = "weakly" if ranks.tau < _WEAK else "strongly" if ranks.tau >= _STRONG else "moderately"
+        return f"The weights rank no {study.unit}s: they are constant in every text."
     return (
-        f"Attention agrees {degree} with gradients: τ = {ranks.tau:.2f} ± {ranks.deviation:.2f} over texts, "
-        f"significant in {ranks.significant:.0%}. Gradients and leave-one-out, which share no weights, agree with τ = "
-        f"{bound.tau:.2f}."
+        f"Attention agrees {_degree(ranks.tau)} with gradients: τ = {ranks.tau:.2f} ± {ranks.deviation:.2f} over "
+        f"{study.counted}, significant in {ranks.significant:.0%}. With leave-one-out it agrees with τ = "
+        f"{leaving.tau:.2f}, and gradients with τ = {bound:.2f}: {_bound(bound)}."
     )
 
 
+def _bound(tau: float) -> str:
+    """Return what the agreement of gradients and leave-one-out, which need no attention, says about the others."""
+    if tau < _WEAK:
+        return "these two hardly agree themselves, so neither is a yardstick here"
+    return "so much can be expected of a measure here"
+
+
+def _degree(tau: float) -> str:
+    return "weakly" if tau < _WEAK else "strongly" if tau >= _STRONG else "moderately"
+
+
+def _extras(study: Study) -> str:
+    """Compare the measures that one kind of model adds, by leave-one-out."""
+    added = [name for name in study.erased if name not in MEASURES]
+    if not added:
+        return ""
+    taus = {name: study.ranks[name, "leave-one-out"].tau for name in ("attention", *added)}
+    listed = ", ".join(f"{name} {tau:.2f}" for name, tau in sorted(taus.items(), key=lambda one: -one[1]))
+    return f"Agreement with leave-one-out by way of the layers, τ: {listed}."
+
+
 def _need(study: Study) -> str:
-    change = float(study.uniform.mean())
+    if study.changes is None:
+        return (
+            "The answers do not follow from these weights alone, so no others were put in their place: whether the "
+            "answers need them was not measured."
+        )
+    change = float(study.changes.uniform.mean())
     if change < _UNMOVED:
         return (
             f"The weights are hardly needed: equal weights change an answer by {change:.3f} of its probability on "
@@ -42,16 +69,19 @@ def _need(study: Study) -> str:
     degree = "clearly" if change >= _MOVED else "somewhat"
     return (
         f"The answers depend {degree} on the weights: equal weights move {change:.2f} of the probability on average, "
-        f"permuted ones {float(study.permuted.mean()):.2f}."
+        f"permuted ones {float(study.changes.permuted.mean()):.2f}."
     )
 
 
 def _uniqueness(study: Study) -> str:
-    share = float((study.distance >= _OTHER * math.log(2)).float().mean())
+    if study.changes is None or study.changes.distance is None:
+        return ""
+    distance = study.changes.distance
+    share = float((distance >= _OTHER * math.log(2)).float().mean())
     return (
-        f"In {share:.0%} of the texts very different weights (divergence of {_OTHER * math.log(2):.2f} nats or more) "
-        f"leave the answer within {study.allowed:g}; the mean divergence found is {float(study.distance.mean()):.2f} "
-        "of at most 0.69 nats."
+        f"In {share:.0%} of the {study.counted} very different weights (divergence of {_OTHER * math.log(2):.2f} nats "
+        f"or more) leave the answer within {study.allowed:g}; the mean divergence found is "
+        f"{float(distance.mean()):.2f} of at most 0.69 nats."
     )
 
 
@@ -59,21 +89,25 @@ def _erasure(study: Study) -> str:
     falls = {name: erased.comprehensiveness for name, erased in study.erased.items()}
     order = sorted(falls, key=lambda name: -falls[name])
     listed = ", ".join(f"{name} {falls[name]:.3f}" for name in order)
-    return f"Fall of the answer without the words that a measure calls important: {listed}."
+    return f"Fall of the answer without the {study.unit}s that a measure calls important: {listed}."
 
 
 def conclusion(study: Study) -> str:
-    """Conclusion: the claim that the figures allow."""
-    gain = study.erased["attention"].comprehensiveness - study.erased["random"].comprehensiveness
-    if float(study.uniform.mean()) < _UNMOVED:
-        return "So: do not read the weights as reasons. The model would answer the same without them."
-    tau = study.ranks["attention", "input x gradient"].tau
-    if gain <= 0 or math.isnan(tau) or tau < _WEAK:
+    """Return the claim that the figures allow.
+
+    Weights are a fair guide where they come at least half as near to what happens without a unit as the other measures
+    do: in agreement with leave-one-out, and in erasure above chance.
+    """
+    if study.changes is not None and float(study.changes.uniform.mean()) < _UNMOVED:
+        return "So: do not read the weights as reasons. The model would answer nearly the same without them."
+    falls = {name: erased.comprehensiveness for name, erased in study.erased.items()}
+    gain, best = falls["attention"] - falls["random"], max(falls.values()) - falls["random"]
+    tau, bound = (study.ranks[name, "leave-one-out"].tau for name in ("attention", "input x gradient"))
+    if gain <= 0 or gain < best / 2 or not tau > 0 or tau < bound / 2:
         return (
             "So: the weights say what the model read, not why it answered. Show gradients or erasure beside them "
-            "before a claim about a single word."
+            f"before a claim about a single {study.unit}."
         )
-    return (
-        "So: the weights are a fair guide to the words that matter, as one explanation among several; other weights "
-        "may give the same answer."
-    )
+    fair = f"So: the weights are a fair guide to the {study.unit}s that matter, as one explanation among several"
+    searched = study.changes is not None and study.changes.distance is not None
+    return f"{fair}; other weights may give the same answer." if searched else f"{fair}."

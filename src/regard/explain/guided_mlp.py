@@ -22,9 +22,7 @@ class LabelledTexts(NamedTuple):
 
     def rows(self, index: Tensor) -> LabelledTexts:
         """Some of them, without padding that none needs."""
-        found = self.texts.rows(index)
-        size = int(found.lengths.max())
-        return LabelledTexts(SubjectBatch(found.ids[:, :size], found.lengths, found.padding), self.labels[index])
+        return LabelledTexts(self.texts.rows(index).shortened(), self.labels[index])
 
     def batches(self, epochs: int, seed: int) -> Iterator[tuple[Tensor, LabelledTexts]]:
         """Yield batches in another order each epoch, each with the numbers of its rows."""
@@ -82,7 +80,7 @@ def weights_of(subject: Subject, texts: SubjectBatch, *, together: int = 256) ->
 
 def equal_weights(texts: SubjectBatch) -> Tensor:
     """Return equal weights of all words, [N, T]."""
-    return texts.inside / texts.lengths.clamp(min=1).unsqueeze(1)
+    return texts.inside / texts.sizes.clamp(min=1).unsqueeze(1)
 
 
 def guided_accuracy(

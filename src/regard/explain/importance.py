@@ -1,13 +1,14 @@
-"""Importance of each word for an answer: by gradients, by leaving the word out, or at random as a control."""
+"""Importance of each unit for an answer: by gradients, by leaving the unit out, or at random as a control."""
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from regard.explain.subject import Subject, SubjectBatch, replace_embeddings
 
-STEPS = 32
+STEPS = 10
 """Points between the zero vector and the embeddings, for integrated gradients."""
 _TOGETHER = 512  # changed texts in a batch
 
@@ -24,11 +25,11 @@ def gradient(subject: Subject, texts: SubjectBatch, *, detach: bool = True) -> T
     Args:
         subject: the model.
         texts: B texts.
-        detach: hold the attention weights fixed, as Jain & Wallace 2019 do; otherwise the gradient also flows through
-            them, and agrees with them more.
+        detach: hold the attention weights of a staged model fixed, as Jain & Wallace 2019 do; otherwise the gradient
+            also flows through them, and agrees with them more.
     """
-    _, slopes = _slopes(subject, texts, detach=detach)
-    return slopes.square().sum(2).sqrt()
+    parts = [slopes.square().sum(-1) for _, slopes in _slopes(subject, texts, detach=detach)]
+    return _folded(subject, texts, parts).sqrt()
 
 
 def input_gradient(subject: Subject, texts: SubjectBatch, *, detach: bool = True) -> Tensor:
@@ -36,8 +37,8 @@ def input_gradient(subject: Subject, texts: SubjectBatch, *, detach: bool = True
 
     It is the gradient by the one-hot vector of the word. Arguments as in `gradient`.
     """
-    embeddings, slopes = _slopes(subject, texts, detach=detach)
-    return (embeddings * slopes).sum(2).abs()
+    parts = [(vectors * slopes).sum(-1) for vectors, slopes in _slopes(subject, texts, detach=detach)]
+    return _folded(subject, texts, parts).abs()
 
 
 def integrated_gradients(subject: Subject, texts: SubjectBatch, *, steps: int = STEPS) -> Tensor:
@@ -45,7 +46,8 @@ def integrated_gradients(subject: Subject, texts: SubjectBatch, *, steps: int = 
 
     .. math:: \Bigl|\sum_d x_{td} \int_0^1 \frac{\partial p(\alpha x)}{\partial x_{td}} d\alpha\Bigr|
 
-    The midpoint rule with `steps` points. Without the absolute value the sum over words is p(x) - p(0).
+    Gauss-Legendre quadrature with `steps` points, exact for polynomials of a degree below twice as many. Without the
+    absolute value the sum over units is p(x) - p(0).
 
     Sundararajan, Taly & Yan 2017, equation 1.
     """
@@ -53,15 +55,15 @@ def integrated_gradients(subject: Subject, texts: SubjectBatch, *, steps: int = 
 
 
 def leave_one_out(subject: Subject, texts: SubjectBatch) -> Tensor:
-    """Mean change of the probabilities when a word is deleted, [B, T]; the words behind it move up."""
-    batch, size = texts.ids.shape
+    """Mean change of the probabilities when a unit is deleted, [B, T]; the units behind it move up."""
+    batch, size = texts.inside.shape
     with torch.no_grad():
         before = subject.probabilities(texts)
         rows, words = texts.inside.nonzero(as_tuple=True)
         changes = before.new_zeros(batch, size)
         for some, left in zip(rows.split(_TOGETHER), words.split(_TOGETHER), strict=True):
             others = torch.arange(size, device=left.device) != left.unsqueeze(1)
-            after = subject.probabilities(texts.rows(some).keep(others))
+            after = subject.probabilities(texts.rows(some).keep(others).shortened())
             changes[some, left] = (after - before[some]).abs().mean(1)
     return changes
 
@@ -75,7 +77,7 @@ def attention(subject: Subject, texts: SubjectBatch) -> Tensor:
 def chance(subject: Subject, texts: SubjectBatch, *, seed: int = 0) -> Tensor:
     """Random numbers, [B, T]: the control that every other measure is held against."""
     generator = torch.Generator().manual_seed(seed)
-    return torch.rand(texts.ids.shape, generator=generator).to(texts.ids.device)
+    return torch.rand(texts.inside.shape, generator=generator).to(texts.ids.device)
 
 
 MEASURES = {
@@ -92,32 +94,39 @@ MEASURES = {
 def _integrated(subject: Subject, texts: SubjectBatch, steps: int) -> Tensor:
     """The same with its sign."""
     chosen = answers(subject, texts)
-    total: Tensor | None = None
-    for step in range(steps):
-        embeddings, slopes = _slopes(subject, texts, detach=False, scale=(step + 0.5) / steps, chosen=chosen)
-        part = (embeddings * slopes).sum(2) / steps
-        total = part if total is None else total + part
-    assert total is not None
-    return total
+    points, shares = np.polynomial.legendre.leggauss(steps)  # on [-1, 1]
+    parts = []
+    for point, share in zip(points.tolist(), shares.tolist(), strict=True):
+        found = _slopes(subject, texts, detach=False, scale=(1 + point) / 2, chosen=chosen)
+        parts.append(share / 2 * _folded(subject, texts, [(vectors * slopes).sum(-1) for vectors, slopes in found]))
+    return torch.stack(parts).sum(0)
 
 
 def _slopes(
     subject: Subject, texts: SubjectBatch, *, detach: bool, scale: float = 1.0, chosen: Tensor | None = None
-) -> tuple[Tensor, Tensor]:
-    """Embeddings [B, T, C], and the gradients of the probability of the chosen answer at `scale` times them."""
+) -> list[tuple[Tensor, Tensor]]:
+    """Return the vectors of each embedding, and the gradients of the chosen answer's probability at `scale` times them.
+
+    Modules that a text of this kind does not need embed nothing.
+    """
     chosen = answers(subject, texts) if chosen is None else chosen
     seen: list[tuple[Tensor, Tensor]] = []
 
-    def change(embeddings: Tensor) -> Tensor:
-        put = (scale * embeddings.detach()).requires_grad_()
-        seen.append((embeddings.detach(), put))
+    def change(vectors: Tensor) -> Tensor:
+        put = (scale * vectors.detach()).requires_grad_()
+        seen.append((vectors.detach(), put))
         return put
 
     cudnn = torch.backends.cudnn.flags(enabled=False)  # whose recurrent layers have no gradient in evaluation mode
-    with cudnn, torch.enable_grad(), replace_embeddings(subject.embedding, change):
-        encoded = subject.encode(texts)
-        weights = subject.attend(encoded)
-        found = subject.answer(encoded, weights.detach() if detach else weights)
-    ((embeddings, put),) = seen
-    (slopes,) = torch.autograd.grad(found.gather(1, chosen.unsqueeze(1)).sum(), put)
-    return embeddings, slopes.masked_fill(~texts.inside.unsqueeze(2), 0.0)
+    with cudnn, torch.enable_grad(), replace_embeddings(subject.embeddings, change):
+        found = subject.probabilities(texts, detach=detach)
+    total = found.gather(1, chosen.unsqueeze(1)).sum()
+    # With fixed weights vectors that are only matched, as the keys of a memory, have no part in the answer.
+    slopes = torch.autograd.grad(total, [put for _, put in seen], materialize_grads=True)
+    return [(vectors, slope) for (vectors, _), slope in zip(seen, slopes, strict=True)]
+
+
+def _folded(subject: Subject, texts: SubjectBatch, parts: list[Tensor]) -> Tensor:
+    """Return the sum over all embeddings of numbers of their vectors, by unit [B, T]; 0 where there is none."""
+    total = torch.stack([subject.fold(texts, part) for part in parts]).sum(0)
+    return total.masked_fill(~texts.inside, 0.0)

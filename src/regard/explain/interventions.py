@@ -8,20 +8,21 @@ import torch
 from torch import Tensor
 
 from regard.explain.agreement import divergence, variation
-from regard.explain.subject import Subject, SubjectBatch
+from regard.explain.subject import StagedSubject, SubjectBatch
 
 
-def uniform(subject: Subject, texts: SubjectBatch) -> Tensor:
+def uniform(subject: StagedSubject, texts: SubjectBatch) -> Tensor:
     """Change of the answer, as a total variation distance [B], with equal weights of all words."""
     with torch.no_grad():
         encoded = subject.encode(texts)
         weights = subject.attend(encoded)
-        equal = texts.inside / texts.lengths.clamp(min=1).unsqueeze(1)  # [B, T]
-        even = subject.answer(encoded, equal.unsqueeze(1).expand_as(weights).to(weights.dtype))
+        support = subject.support(texts)
+        equal = support / support.sum(2, keepdim=True).clamp(min=1)
+        even = subject.answer(encoded, equal.expand_as(weights).to(weights.dtype))
         return variation(subject.answer(encoded, weights), even)
 
 
-def permuted(subject: Subject, texts: SubjectBatch, *, draws: int = 100, seed: int = 0) -> Tensor:
+def permuted(subject: StagedSubject, texts: SubjectBatch, *, draws: int = 100, seed: int = 0) -> Tensor:
     """Median change of the answer [B], as a total variation distance, over random permutations of the weights.
 
     Jain & Wallace 2019, algorithm 2.
@@ -31,11 +32,13 @@ def permuted(subject: Subject, texts: SubjectBatch, *, draws: int = 100, seed: i
         encoded = subject.encode(texts)
         weights = subject.attend(encoded)
         before = subject.answer(encoded, weights)
+        outside = ~subject.support(texts).expand_as(weights)
+        places = outside.long().sort(dim=2, stable=True).indices  # [B, N, T], units first, in their order
         changes = []
         for _ in range(draws):
-            noise = torch.rand(texts.ids.shape, generator=generator).to(texts.ids.device)
-            order = noise.masked_fill(~texts.inside, torch.inf).argsort(dim=1)  # words first, in a random order
-            shuffled = weights.gather(2, order.unsqueeze(1).expand_as(weights))
+            noise = torch.rand(texts.inside.shape, generator=generator).to(weights.device).unsqueeze(1)
+            order = noise.masked_fill(outside, torch.inf).argsort(dim=2)  # units first, in a random order
+            shuffled = torch.zeros_like(weights).scatter_(2, places, weights.gather(2, order))
             changes.append(variation(subject.answer(encoded, shuffled), before))
     return torch.stack(changes).median(0).values
 
@@ -56,7 +59,7 @@ class Adversary(NamedTuple):
 
 
 def adversary(
-    subject: Subject,
+    subject: StagedSubject,
     texts: SubjectBatch,
     *,
     starts: int = 5,
@@ -88,36 +91,69 @@ def adversary(
         weights = subject.attend(encoded)
         before = subject.answer(encoded, weights)
     batch, reads, _ = weights.shape
-    many = subject.repeat(encoded, torch.arange(batch, device=weights.device).repeat(starts))
-    inside = texts.inside.unsqueeze(1)  # [B, 1, T]
+    inside = subject.support(texts)  # [B, N, T] or [B, 1, T]
     generator = torch.Generator().manual_seed(seed)
     logits = 3 * torch.randn(starts, *weights.shape, generator=generator).to(weights)  # [K, B, N, T]
     logits.requires_grad_()
-    optimizer = torch.optim.Adam([logits], lr=rate, amsgrad=True)
+    updates = _AMSGrad(logits, rate)
     for _ in range(steps):
-        found, change = _attacked(subject, many, logits, inside, before)
-        apart = divergence(found, weights).mean(2)  # [K, B]
-        loss = 500 * (change - 0.01).relu() - apart
-        if starts > 1:
-            loss = loss - _mutual(found) / (starts * (starts - 1))
-        optimizer.zero_grad()
-        torch.autograd.backward([loss.sum()], inputs=[logits])
-        optimizer.step()
+        found, change = _attacked(subject, encoded, logits, inside, before)
+        loss = 500 * (change - 0.01).relu() - _distances(found, weights)
+        updates.step(torch.autograd.grad(loss.sum(), logits)[0])
     with torch.no_grad():
-        found, change = _attacked(subject, many, logits, inside, before)
+        found, change = _attacked(subject, encoded, logits, inside, before)
         apart = divergence(found, weights).mean(2).masked_fill(change > allowed, 0.0)
         best = apart.argmax(0)  # [B]
         chosen = best, torch.arange(batch, device=best.device)
         return Adversary(apart[chosen], change[chosen], found[chosen].view(batch, reads, -1))
 
 
-def _attacked(subject: Subject, many: Any, logits: Tensor, inside: Tensor, before: Tensor) -> tuple[Tensor, Tensor]:
+class _AMSGrad:
+    """Adam with the largest second moment so far (Reddi et al. 2018), for one tensor.
+
+    `torch.optim.Adam` computes the same, and imports a compiler first.
+    """
+
+    def __init__(self, values: Tensor, rate: float) -> None:
+        self.values, self.rate, self.count = values, rate, 0
+        self.first, self.second, self.largest = (torch.zeros_like(values, requires_grad=False) for _ in range(3))
+
+    @torch.no_grad()
+    def step(self, slope: Tensor, betas: tuple[float, float] = (0.9, 0.999), epsilon: float = 1e-8) -> None:
+        """Change the values against a gradient."""
+        self.count += 1
+        self.first.lerp_(slope, 1 - betas[0])
+        self.second.mul_(betas[1]).addcmul_(slope, slope, value=1 - betas[1])
+        torch.maximum(self.largest, self.second, out=self.largest)
+        spread = (self.largest / (1 - betas[1] ** self.count)).sqrt_().add_(epsilon)
+        self.values.addcdiv_(self.first, spread, value=-self.rate / (1 - betas[0] ** self.count))
+
+
+def _distances(found: Tensor, weights: Tensor) -> Tensor:
+    """Return divergences of weights [K, B, N, T] from those of the model, and from each other, [K, B].
+
+    By entropies, JSD(p, q) = H((p + q) / 2) - (H(p) + H(q)) / 2, each of which is computed once.
+    """
+    own, starts = _entropy(found), len(found)
+    apart = _entropy((found + weights) / 2) - (own + _entropy(weights)) / 2  # [K, B]
+    if starts < 2:
+        return apart
+    one, other = torch.triu_indices(starts, starts, 1)
+    mutual = _entropy((found[one] + found[other]) / 2) - (own[one] + own[other]) / 2  # [K (K - 1) / 2, B]
+    # Each pair counts for both of its starts; summed over starts this is twice the sum over pairs.
+    return apart + 2 * mutual.sum(0, keepdim=True) / (starts * starts * (starts - 1))
+
+
+def _entropy(weights: Tensor) -> Tensor:
+    """Mean entropy of reads [..., N, T] in nats."""
+    entropy: Tensor = torch.special.entr(weights.clamp(min=1e-30)).sum(-1).mean(-1)
+    return entropy
+
+
+def _attacked(
+    subject: StagedSubject, encoded: Any, logits: Tensor, inside: Tensor, before: Tensor
+) -> tuple[Tensor, Tensor]:
     """Weights [K, B, N, T] of logits, and how far they move the answers, [K, B]."""
     found = logits.masked_fill(~inside, -torch.inf).softmax(-1).nan_to_num()
-    after = subject.answer(many, found.flatten(0, 1)).unflatten(0, logits.shape[:2])
+    after = subject.answers(encoded, found)
     return found, variation(after, before)
-
-
-def _mutual(found: Tensor) -> Tensor:
-    """Sum of divergences from each start to the others, [K, B]."""
-    return divergence(found.unsqueeze(0), found.unsqueeze(1)).mean(3).sum(0)

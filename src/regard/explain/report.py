@@ -4,25 +4,28 @@ from __future__ import annotations
 
 from regard.explain.findings import findings
 from regard.explain.panel import Panel
-from regard.explain.study import PAIRS, SIGNIFICANT, ExampleScores, Study
+from regard.explain.study import SIGNIFICANT, ExampleScores, Study
+
+GRADIENTS = {
+    True: "Gradients hold the weights fixed.",
+    False: "Gradients flow through the weights, too.",
+}
+"""Note on gradients, by whether they hold the weights fixed."""
 
 
 def ranks_rows(study: Study) -> list[tuple[str, ...]]:
-    """Rows of the table of agreement: both measures, τ with its deviation, significant share, overlap."""
-    rows: list[tuple[str, ...]] = []
-    for pair in PAIRS:
-        ranks = study.ranks[pair]
-        rows.append(
-            (*pair, f"{ranks.tau:.2f} ± {ranks.deviation:.2f}", f"{ranks.significant:.0%}", f"{ranks.overlap:.2f}")
-        )
-    return rows
+    """Return the rows of the table of agreement: both measures, τ with its deviation, significant share, overlap."""
+    return [
+        (*pair, f"{ranks.tau:.2f} ± {ranks.deviation:.2f}", f"{ranks.significant:.0%}", f"{ranks.overlap:.2f}")
+        for pair, ranks in study.ranks.items()
+    ]
 
 
 RANKS = ("measure", "beside", "Kendall's τ", f"p < {SIGNIFICANT:g}", "same top fifth")
 
 
 def erasure_rows(study: Study) -> list[tuple[str, ...]]:
-    """Rows of the table of erasure, the best comprehensiveness first."""
+    """Return the rows of the table of erasure, the best comprehensiveness first."""
     order = sorted(study.erased, key=lambda name: -study.erased[name].comprehensiveness)
     return [
         (name, f"{study.erased[name].comprehensiveness:.3f}", f"{study.erased[name].sufficiency:.3f}") for name in order
@@ -33,15 +36,18 @@ ERASURE = ("measure", "comprehensiveness (high is good)", "sufficiency (low is g
 
 
 def change_rows(study: Study) -> list[tuple[str, str]]:
-    """Rows of the table of other weights."""
-    return [
-        ("equal weights: change of the answer", f"{float(study.uniform.mean()):.3f}"),
-        ("permuted weights: median change", f"{float(study.permuted.mean()):.3f}"),
-        (
-            f"largest divergence of weights with the same answer (change of at most {study.allowed:g}), nats",
-            f"{float(study.distance.mean()):.3f}",
-        ),
+    """Return the rows of the table of other weights; none where no others were tried."""
+    changes = study.changes
+    if changes is None:
+        return []
+    rows = [
+        ("equal weights: change of the answer", f"{float(changes.uniform.mean()):.3f}"),
+        ("permuted weights: median change", f"{float(changes.permuted.mean()):.3f}"),
     ]
+    if changes.distance is None:
+        return rows
+    searched = f"largest divergence of weights with the same answer (change of at most {study.allowed:g}), nats"
+    return [*rows, (searched, f"{float(changes.distance.mean()):.3f}")]
 
 
 def markdown(study: Study, title: str, controls: tuple[list[tuple[str, str]], str] | None = None) -> str:
@@ -53,25 +59,40 @@ def markdown(study: Study, title: str, controls: tuple[list[tuple[str, str]], st
         controls: rows of a table and what follows from it, where controls were trained.
     """
     found = findings(study) if controls is None else [*findings(study), controls[1]]
+    changed = change_rows(study)
     parts = [
         f"# Does attention explain? {title}",
-        f"{study.texts:,} texts of at least two words.",
-        "\n".join(f"- {sentence}" for sentence in found),
+        f"{study.size} of at least two {study.unit}s. {GRADIENTS[study.detached]}",
+        "\n".join(f"- {sentence}" for sentence in (*found, *missing(study))),
         "## Agreement of measures",
         _table(RANKS, ranks_rows(study)),
-        "## Answers without the words that a measure calls important",
+        f"## Answers without the {study.unit}s that a measure calls important",
         _table(ERASURE, erasure_rows(study)),
-        "## Answers by other weights",
-        _table(("intervention", "mean"), change_rows(study)),
+        *(["## Answers by other weights", _table(("intervention", "mean"), changed)] if changed else []),
         *([] if controls is None else ["## Controls", _table(("control", "value"), controls[0])]),
-        "Jain & Wallace 2019; Wiegreffe & Pinter 2019; DeYoung et al. 2020. Gradients hold the weights fixed.",
+        "Jain & Wallace 2019; Wiegreffe & Pinter 2019; DeYoung et al. 2020.",
     ]
     return "\n\n".join(parts) + "\n"
 
 
+def missing(study: Study) -> list[str]:
+    """Return sentences about measures that so many texts are too many for."""
+    return [
+        f"Not measured: {name}, which is computed for at most {most} answers; give a smaller --limit."
+        for name, most in study.left_out.items()
+    ]
+
+
 def panel(shown: ExampleScores) -> Panel:
-    """One text as a table of measures by words, each row divided by its largest."""
-    return Panel(f"→ {shown.answer}", shown.scores, down="", along="", rows=shown.measures, columns=shown.words)
+    """Return a text as a table of measures by units, each row divided by its largest."""
+    return Panel(
+        f"Importance for the answer: {shown.answer}",
+        shown.scores,
+        down="",
+        along="",
+        rows=shown.measures,
+        columns=shown.words,
+    )
 
 
 def _table(head: tuple[str, ...], rows: list[tuple[str, ...]] | list[tuple[str, str]]) -> str:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from regard.explain.agreement import divergence, relative_entropy, variation
 from regard.explain.guided_mlp import RATE, LabelledTexts
-from regard.explain.subject import Subject, SubjectBatch
+from regard.explain.subject import StagedSubject, SubjectBatch
 
 
 class Rivalry(NamedTuple):
@@ -26,8 +26,8 @@ class Rivalry(NamedTuple):
 
 
 def train_rival(
-    model: Subject,
-    rival: Subject,
+    model: StagedSubject,
+    rival: StagedSubject,
     parameters: Iterable[nn.Parameter],
     train: LabelledTexts,
     *,
@@ -63,14 +63,14 @@ def train_rival(
         optimizer.step()
 
 
-def rivalry(model: Subject, rival: Subject, texts: SubjectBatch) -> Rivalry:
+def rivalry(model: StagedSubject, rival: StagedSubject, texts: SubjectBatch) -> Rivalry:
     """Compare the answers and the weights of two models on texts."""
     with torch.no_grad():
         (one, weights), (other, looked) = _both(model, texts), _both(rival, texts)
     return Rivalry(float(variation(one, other).mean()), float(divergence(looked, weights).mean()))
 
 
-def _both(subject: Subject, texts: SubjectBatch) -> tuple[Tensor, Tensor]:
+def _both(subject: StagedSubject, texts: SubjectBatch) -> tuple[Tensor, Tensor]:
     """Answers [B, K] and weights [B, N, T]."""
     encoded = subject.encode(texts)
     weights = subject.attend(encoded)

@@ -29,11 +29,16 @@ def rollout(weights: Tensor, *, residual: float = 0.5) -> Tensor:
     return total
 
 
-def flow(weights: Tensor, *, residual: float = 0.5) -> Tensor:
+def flow(weights: Tensor, *, residual: float = 0.5, looks: Tensor | None = None) -> Tensor:
     """Attention flow: the largest flow from each state of the last layer to each input, [B, T, T].
 
     Layers are a network whose edges have the weights as capacities. It costs T² maximum flows per text, so it is for
-    short texts. Arguments as in `rollout`.
+    short texts.
+
+    Args:
+        weights, residual: as in `rollout`.
+        looks: [B, T], how the states of the last layer are read as one vector; the flow is then that of this read,
+            [B, T], which costs T maximum flows.
 
     Abnar & Zuidema 2020, section 3.
 
@@ -41,7 +46,10 @@ def flow(weights: Tensor, *, residual: float = 0.5) -> Tensor:
     tensor([[1., 1.],
             [1., 1.]])
     """
-    return torch.stack([_flows(layers) for layers in _with_residual(weights, residual).cpu()]).to(weights)
+    layers = _with_residual(weights, residual).cpu()
+    if looks is None:
+        return torch.stack([_flows(one) for one in layers]).to(weights)
+    return torch.cat([_flows(one, look) for one, look in zip(layers, looks.cpu(), strict=True)]).to(weights)
 
 
 def weighted_norms(weights: Tensor, values: Tensor, output: Tensor) -> Tensor:
@@ -72,19 +80,20 @@ def _with_residual(weights: Tensor, residual: float) -> Tensor:
     return (1 - residual) * weights.mean(2) + residual * torch.eye(size, device=weights.device, dtype=weights.dtype)
 
 
-def _flows(layers: Tensor) -> Tensor:
-    """Largest flows [T, T] through layers [L, T, T]."""
+def _flows(layers: Tensor, look: Tensor | None = None) -> Tensor:
+    """Return the largest flows [T, T] through layers [L, T, T]; by one more read `look` [T] of the last, [1, T]."""
     from networkx import DiGraph, maximum_flow_value  # comes with PyTorch
 
-    depth, size = layers.shape[:2]
+    reads = [*layers.tolist(), *([] if look is None else [[look.tolist()]])]
     network = DiGraph()
-    for level, rows in enumerate(layers.tolist(), start=1):
+    for level, rows in enumerate(reads, start=1):
         for t, row in enumerate(rows):
             for s, capacity in enumerate(row):
                 if capacity > 0:
                     network.add_edge((level, t), (level - 1, s), capacity=capacity)
+    depth, size = len(reads), layers.shape[1]
     found = [
         [maximum_flow_value(network, (depth, t), (0, s)) if (0, s) in network else 0.0 for s in range(size)]
-        for t in range(size)
+        for t in range(len(reads[-1]))
     ]
-    return torch.tensor(found, device="cpu")
+    return torch.tensor(found, device="cpu", dtype=layers.dtype)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -13,7 +13,9 @@ from regard.explain.agreement import kendall, overlap
 from regard.explain.erasure import SHARES, erasure
 from regard.explain.importance import MEASURES, answers
 from regard.explain.interventions import adversary, permuted, uniform
-from regard.explain.subject import Subject, SubjectBatch
+from regard.explain.subject import StagedSubject, Subject, SubjectBatch
+
+Measure = Callable[[Subject, SubjectBatch], Tensor]
 
 PAIRS = (
     ("attention", "gradient"),
@@ -26,10 +28,14 @@ PAIRS = (
 )
 """Measures that are compared; the gradient beside leave-one-out shows what agreement can be expected at all."""
 
+BESIDE = ("input x gradient", "leave-one-out")
+"""Measures that those of one kind of model are compared with."""
+
 SIGNIFICANT = 0.05
 """Largest p at which a correlation counts as significant."""
 
-_TOGETHER = 256  # texts in a batch
+_TOGETHER, _PAIRS = 512, 2**23  # texts in a batch, and pairs of their units
+_SHOWN = 12  # answers, also of a single input
 
 
 class RankAgreement(NamedTuple):
@@ -61,7 +67,7 @@ class ErasureMeans(NamedTuple):
 
 
 class ExampleScores(NamedTuple):
-    """One text with the scores of its words by each measure, [measures, T], each divided by its largest."""
+    """One answer with the scores of the units of its text by each measure, [measures, T], divided by the largest."""
 
     words: tuple[str, ...]
     answer: str
@@ -69,40 +75,74 @@ class ExampleScores(NamedTuple):
     scores: Tensor
 
 
+class Changes(NamedTuple):
+    """Answers by other weights than the model's, one number per text.
+
+    Attributes:
+        uniform: change of the answer with uniform weights (total variation distance), [N].
+        permuted: median change with permuted weights, [N].
+        distance: largest divergence of weights that leave the answer as it is, [N]; None where none were searched for.
+    """
+
+    uniform: Tensor
+    permuted: Tensor
+    distance: Tensor | None
+
+
 @dataclass(frozen=True)
 class Study:
     """Outcome of a study.
 
     Attributes:
-        texts: number of texts with at least two words.
+        answers: number of answers about texts of at least two units.
+        inputs: number of inputs that they are about.
+        unit: name of a unit: "word" or "sentence".
         ranks: agreement of pairs of measures.
         erased: erasure by each measure.
-        uniform: [N], change of each answer with uniform weights (total variation distance).
-        permuted: [N], median change with permuted weights.
-        distance: [N], largest divergence of weights that leave the answer within `allowed`.
+        changes: answers by other weights; None where a model has no one row of weights that leads to its answer.
         allowed: largest change of an answer that counts as the same.
-        examples: texts with their scores.
+        examples: answers with the scores of their texts.
+        detached: gradients hold the weights fixed.
+        left_out: measures that so many texts are too many for, with the number that they take.
     """
 
-    texts: int
+    answers: int
+    inputs: int
+    unit: str
     ranks: dict[tuple[str, str], RankAgreement]
     erased: dict[str, ErasureMeans]
-    uniform: Tensor
-    permuted: Tensor
-    distance: Tensor
+    changes: Changes | None
     allowed: float
     examples: tuple[ExampleScores, ...] = ()
+    detached: bool = True
+    left_out: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def counted(self) -> str:
+        """Name of what means are taken over: texts, or answers where a text has several."""
+        return "texts" if self.answers == self.inputs else "answers"
+
+    @property
+    def size(self) -> str:
+        """Number of answers, and of texts, in words."""
+        texts = f"{self.inputs:,} texts"
+        return texts if self.answers == self.inputs else f"{self.answers:,} answers about {texts}"
 
     def as_json(self) -> dict[str, Any]:
-        """The numbers, for a file."""
-        return {
-            "texts": self.texts,
+        """Return the numbers, for a file."""
+        found: dict[str, Any] = {
+            "answers": self.answers,
+            "inputs": self.inputs,
+            "unit": self.unit,
             "agreement": [{"first": a, "second": b, **ranks._asdict()} for (a, b), ranks in self.ranks.items()],
             "erasure": {name: erased._asdict() for name, erased in self.erased.items()},
-            "uniform": float(self.uniform.mean()),
-            "permuted": float(self.permuted.mean()),
-            "adversary": {"distance": float(self.distance.mean()), "allowed": self.allowed},
         }
+        if self.changes is None:
+            return found
+        found |= {"uniform": float(self.changes.uniform.mean()), "permuted": float(self.changes.permuted.mean())}
+        if self.changes.distance is not None:
+            found["adversary"] = {"distance": float(self.changes.distance.mean()), "allowed": self.allowed}
+        return found
 
 
 @dataclass
@@ -111,90 +151,136 @@ class _BatchResults:
 
     pairs: dict[tuple[str, str], list[tuple[Tensor, Tensor, Tensor]]] = field(default_factory=dict)
     falls: dict[str, list[tuple[Tensor, Tensor]]] = field(default_factory=dict)
-    changes: list[tuple[Tensor, Tensor, Tensor]] = field(default_factory=list)
+    changes: list[Changes] = field(default_factory=list)
+
+
+class _Search(NamedTuple):
+    """Arguments of the interventions; see `study`."""
+
+    allowed: float
+    starts: int
+    steps: int
+    draws: int
 
 
 def study(
     subject: Subject,
-    inputs: Sequence[str],
+    inputs: Sequence[Any],
     *,
     allowed: float = 0.05,
     starts: int = 5,
     steps: int = 500,
     draws: int = 100,
     examples: int = 3,
-    progress: Callable[[int], None] = lambda _texts: None,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Study:
     """Compare the attention of a model with other measures of importance, on these inputs.
 
     Args:
         subject: the model.
-        inputs: texts; those with fewer than two words have no ranking and are left out.
+        inputs: as `predict` takes them; answers about texts with fewer than two units have no ranking and are left out.
         allowed: largest change of an answer that counts as the same, for the adversary.
         starts, steps: of the adversary; see `adversary`.
         draws: permutations of the weights of each text.
-        examples: the first so many texts are shown word by word.
-        progress: called with the number of texts that are done, after each batch.
+        examples: the first so many inputs are shown unit by unit, with at most 12 answers.
+        progress: called with the number of answers that are done and the number of all, after each batch.
 
     Raises:
-        ValueError: no input has two words.
+        ValueError: no input has two units.
     """
     texts = subject.read(inputs)
-    usable = (texts.lengths >= 2).nonzero().flatten()
+    usable = (texts.sizes >= 2).nonzero().flatten()
     if not len(usable):
-        raise ValueError("no text has two words, so there is nothing to rank")
-    order = usable[texts.lengths[usable].argsort(stable=True)]
-    gathered = _BatchResults()
-    for rows in order.split(_TOGETHER):
-        part = texts.rows(rows)
-        size = int(part.lengths.max())
-        part = SubjectBatch(part.ids[:, :size], part.lengths, part.padding)
-        _measure(subject, part, gathered, allowed=allowed, starts=starts, steps=steps, draws=draws)
-        progress(len(rows))
-    even, shuffled, distance = (torch.cat(parts) for parts in zip(*gathered.changes, strict=True))
+        raise ValueError(f"no text has two {subject.unit}s, so there is nothing to rank")
+    of = torch.arange(len(texts.lengths)) if texts.source is None else texts.source.cpu()
+    measures, left_out = _measures(subject, len(usable))
+    gathered, done = _BatchResults(), 0
+    for rows in _batches(usable[texts.lengths[usable].argsort(stable=True)], texts.lengths):
+        part = texts.rows(rows).shortened()
+        _measure(subject, part, measures, gathered, _Search(allowed, starts, steps, draws))
+        done += len(rows)
+        progress(done, len(usable))
+    found = of[usable.cpu()].unique().tolist()
     return Study(
         len(usable),
-        {pair: _ranks(found) for pair, found in gathered.pairs.items()},
-        {name: _erased(found) for name, found in gathered.falls.items()},
-        even,
-        shuffled,
-        distance,
+        len(found),
+        subject.unit,
+        {pair: _ranks(values) for pair, values in gathered.pairs.items()},
+        {name: _erased(values) for name, values in gathered.falls.items()},
+        _changes(gathered.changes),
         allowed,
-        tuple(example_scores(subject, inputs[int(index)]) for index in usable[:examples]),
+        tuple(one for index in found[:examples] for one in example_scores(subject, inputs[index], measures))[:_SHOWN],
+        subject.detachable,
+        left_out,
     )
 
 
-def example_scores(subject: Subject, given: str) -> ExampleScores:
-    """Scores of one text by all measures but chance."""
+def _batches(order: Tensor, lengths: Tensor) -> Iterator[Tensor]:
+    """Yield numbers of texts, the shortest first: fewer in a batch where they are long."""
+    while len(order):
+        longest = int(lengths[order[:_TOGETHER]].max())
+        count = max(1, min(_TOGETHER, _PAIRS // longest**2))
+        yield order[:count]
+        order = order[count:]
+
+
+def _measures(subject: Subject, count: int) -> tuple[dict[str, Measure], dict[str, int]]:
+    """Return the measures for so many texts by name, and those that they are too many for, with how many they take."""
+    extras = subject.extras()
+    left_out = {name: one.most for name, one in extras.items() if one.most is not None and one.most < count}
+    taken = {name: _alone(one.measure) for name, one in extras.items() if name not in left_out}
+    return {**MEASURES, **taken}, left_out
+
+
+def _alone(measure: Callable[[SubjectBatch], Tensor]) -> Measure:
+    return lambda _subject, texts: measure(texts)
+
+
+def example_scores(subject: Subject, given: Any, measures: dict[str, Measure]) -> list[ExampleScores]:
+    """Return the scores of an input by all measures but chance, for each of its answers; of many the first ones."""
     texts = subject.read([given])
-    names = tuple(name for name in MEASURES if name != "random")
-    scores = torch.cat([MEASURES[name](subject, texts) for name in names])  # [measures, T]
-    scores = scores / scores.amax(1, keepdim=True).clamp(min=1e-12)
-    return ExampleScores(tuple(subject.words(given)), subject.names[int(answers(subject, texts))], names, scores)
+    texts = texts.rows(torch.arange(min(len(texts.lengths), _SHOWN), device=texts.ids.device))
+    names = tuple(name for name in measures if name != "random")
+    scores = torch.stack([measures[name](subject, texts) for name in names], 1)  # [answers, measures, T]
+    scores = scores / scores.amax(2, keepdim=True).clamp(min=1e-12)
+    chosen, words = answers(subject, texts).tolist(), tuple(subject.words(given))
+    rows = torch.arange(len(chosen), device=texts.ids.device).split(1)
+    return [
+        ExampleScores(words, subject.name(given, texts.rows(row), answer), names, one)
+        for row, answer, one in zip(rows, chosen, scores, strict=True)
+    ]
 
 
 def _measure(
-    subject: Subject,
-    texts: SubjectBatch,
-    gathered: _BatchResults,
-    *,
-    allowed: float,
-    starts: int,
-    steps: int,
-    draws: int,
+    subject: Subject, texts: SubjectBatch, measures: dict[str, Measure], gathered: _BatchResults, search: _Search
 ) -> None:
     """Add the results of a batch."""
-    scores = {name: measure(subject, texts) for name, measure in MEASURES.items()}
-    for first, second in PAIRS:
+    scores = {name: measure(subject, texts) for name, measure in measures.items()}
+    further = [(name, other) for name in measures if name not in MEASURES for other in BESIDE]
+    for first, second in (*PAIRS, *further):
         one, other = scores[first], scores[second]
         agreement = kendall(one, other, texts.inside)
         found = agreement.tau, agreement.p, overlap(one, other, texts.inside)
         gathered.pairs.setdefault((first, second), []).append(found)
     for name, ranking in scores.items():
         gathered.falls.setdefault(name, []).append(erasure(subject, texts, ranking, SHARES))
-    attacked = adversary(subject, texts, starts=starts, steps=steps, allowed=allowed)
-    changes = uniform(subject, texts), permuted(subject, texts, draws=draws), attacked.distance
-    gathered.changes.append(changes)
+    if not isinstance(subject, StagedSubject):
+        return
+    distance = None
+    if subject.searched:
+        distance = adversary(subject, texts, starts=search.starts, steps=search.steps, allowed=search.allowed).distance
+    gathered.changes.append(Changes(uniform(subject, texts), permuted(subject, texts, draws=search.draws), distance))
+
+
+def _changes(found: list[Changes]) -> Changes | None:
+    if not found:
+        return None
+    distances = [one.distance for one in found if one.distance is not None]
+    return Changes(
+        torch.cat([one.uniform for one in found]),
+        torch.cat([one.permuted for one in found]),
+        torch.cat(distances) if distances else None,
+    )
 
 
 def _ranks(found: list[tuple[Tensor, Tensor, Tensor]]) -> RankAgreement:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from torch import Tensor, nn
 
 from regard.arguments import EmbeddingScale, Share, Size, checked
@@ -12,14 +14,17 @@ from regard.nn.rnn import token_mask
 
 
 class WordEncoder(nn.Module):
-    r"""Words in, a linear map of their embeddings out: h_s = W E x_s. No state knows its neighbours or its place.
+    r"""Words in, a map of their embeddings out: h_s = f(W E x_s). No state knows its neighbours or its place.
 
-    With `pooling: mean` an acceptor is then a continuous bag of words; decomposable attention reads such states.
+    With `pooling: mean` an acceptor is then a continuous bag of words; decomposable attention reads such states. With
+    `activation: tanh` it is the encoder "Average" of Jain & Wallace 2019 but for its missing bias, beside which they
+    measure what the context of a recurrent encoder does to attention.
 
     Args:
         size: number of words.
         embedding_dim: width of the embeddings.
         hidden_dim: width C of the states.
+        activation: f, `"none"` or `"tanh"`.
         dropout: dropout of the embeddings.
         scale: largest entry of an embedding at initialisation; null in a recipe for 1 with characters, and 0.1
             otherwise. Small ones make rare words little noise.
@@ -41,17 +46,21 @@ class WordEncoder(nn.Module):
         *,
         embedding_dim: Size = 100,
         hidden_dim: Size = 200,
+        activation: Literal["none", "tanh"] = "none",
         dropout: Share = 0.0,
         scale: EmbeddingScale = 0.1,
     ) -> None:
         super().__init__()
         self.output_dim = hidden_dim
         self.words = WordEmbeddings(size, embedding_dim, dropout=dropout, scale=scale)
+        self.activation = activation
         self.output_map = nn.Linear(embedding_dim, hidden_dim, bias=False)
 
     def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
         """Encode ids [B, S] of true `lengths` [B]; None where there is no padding."""
         states: Tensor = self.output_map(self.words(check_ids(self, source)))
+        if self.activation == "tanh":
+            states = states.tanh()
         if lengths is None:
             return Encoded(states, states.sum(1) / max(1, states.shape[1]), None)
         counts = lengths.to(states.device)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +11,6 @@ from regard.masks import Mask
 from regard.nn.aligners.base import Aligner
 from regard.nn.attention import Attention
 from regard.nn.scores.dot import Dot
-from regard.ops.attended import Attended
 from regard.ops.memory_hops import Hops, insert_empty, time_index
 from regard.ops.memory_hops import position_encoding as place_weights
 
@@ -92,6 +91,20 @@ class StoryEncoder(nn.Module):
         return sentences + self.time[age.clamp(0, self.time.shape[0] - 1)]
 
 
+class StoryMemory(NamedTuple):
+    """A story and a question before any hop.
+
+    Attributes:
+        question: u¹ [B, d].
+        memories: [B, N, d] by each encoder.
+        readable: which sentences may be read.
+    """
+
+    question: Tensor
+    memories: tuple[Tensor, ...]
+    readable: Mask
+
+
 class MemoryHops(nn.Module):
     r"""An end-to-end memory network up to its answer: a question reads a story in K hops.
 
@@ -170,6 +183,10 @@ class MemoryHops(nn.Module):
         Returns:
             Hops with output u^{K+1} [B, d] and an Attended for each hop.
         """
+        return self.read(self.remember(story, question, mask))
+
+    def remember(self, story: Tensor, question: Tensor, mask: Mask | None = None) -> StoryMemory:
+        """Encode story and question, for all hops. Arguments as in `forward`."""
         if story.dim() != 3 or question.dim() != 2 or story.shape[0] != question.shape[0]:
             raise ValueError(
                 f"MemoryHops: story must be [B, N, J] and question [B, J'] words; "
@@ -181,14 +198,44 @@ class MemoryHops(nn.Module):
         age = time_index(sentences, story.shape[1])
         readable = Mask.of(((age >= 0) & (age < self.max_sentences)).unsqueeze(1))
         there = Mask.padding(sentences)
-        memories: list[Tensor] = [encoder(story, there) for encoder in self.encoders]
-        state = self._question(question)
-        reads: list[Attended] = []
+        return StoryMemory(
+            self._question(question), tuple(encoder(story, there) for encoder in self.encoders), readable
+        )
+
+    def read(self, memory: StoryMemory) -> Hops:
+        """Read a story that is encoded."""
+        state, reads = memory.question, []
         for number, hop in enumerate(self.hops):
-            at = number if self.question is None else 0
-            reads.append(hop(state.unsqueeze(1), memories[at], memories[at + 1], mask=readable))
-            state = (state if self.carry is None else self.carry(state)) + reads[-1].context.squeeze(1)
+            key, value = self._memories(memory, number)
+            reads.append(hop(state.unsqueeze(1), key, value, mask=memory.readable))
+            state = self._carried(state) + reads[-1].context.squeeze(1)
         return Hops(state, tuple(reads))
+
+    def recall(self, memory: StoryMemory, weights: Tensor) -> Tensor:
+        """Return the output [B, d] of hops whose weights [B, K, N] are given.
+
+        >>> network = MemoryHops(vocab_size=11, dim=5, num_hops=3).eval()
+        >>> story, question = torch.randint(1, 11, (2, 4, 7)), torch.randint(1, 11, (2, 6))
+        >>> out = network(story, question)
+        >>> weights = torch.cat([read.weights() for read in out.reads], 1)
+        >>> torch.allclose(network.recall(network.remember(story, question), weights), out.output, atol=1e-6)
+        True
+        """
+        state = memory.question
+        for number, read in enumerate(weights.unbind(1)):
+            _, value = self._memories(memory, number)
+            state = self._carried(state) + (read.unsqueeze(1) @ value).squeeze(1)
+        return state
+
+    def _memories(self, memory: StoryMemory, number: int) -> tuple[Tensor, Tensor]:
+        """Return what a hop matches, and what it takes away."""
+        at = number if self.question is None else 0
+        return memory.memories[at], memory.memories[at + 1]
+
+    def _carried(self, state: Tensor) -> Tensor:
+        """Return H u, or u where there is no H."""
+        carried: Tensor = state if self.carry is None else self.carry(state)
+        return carried
 
     def _question(self, words: Tensor) -> Tensor:
         """u¹ = B q: by the first hop's own embedding where B = A¹."""

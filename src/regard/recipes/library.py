@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 from regard.nearest import nearest
+from regard.parts import system_modules
 from regard.recipes.errors import RecipeError
-from regard.recipes.system import shipped_recipes
 
 _SUFFIXES = (".yaml", ".yml")
 
 
 def shipped() -> dict[str, Path]:
-    """Return the recipes that come with the package and with installed systems, by name."""
-    return shipped_recipes()
+    """Return the recipes in the folders of all systems, which are not imported, by name."""
+    found: dict[str, Path] = {}
+    for module in system_modules():
+        spec = find_spec(module)
+        for folder in (spec.submodule_search_locations if spec is not None else None) or ():
+            found |= {path.stem: path for path in Path(folder).glob("*.yaml")}
+    return dict(sorted(found.items()))
 
 
 def find_recipe(name: str) -> Path:

@@ -1,4 +1,4 @@
-"""Python source files, read without importing them: classes, their constructors, and the types of arguments."""
+"""Python source files, read without importing them: classes, constructors, types of arguments, labels of functions."""
 
 from __future__ import annotations
 
@@ -172,6 +172,7 @@ class ModuleSource:
         self.name = name
         self._package = name if path.name == "__init__.py" else name.rpartition(".")[0]
         self._definitions: dict[str, ast.ClassDef | ast.expr] = {}
+        self._functions: dict[str, ast.FunctionDef] = {}
         self._imports: dict[str, tuple[str, str | None]] = {}
         self._known: dict[str, Any] = {}
         self._collect(ast.parse(path.read_bytes(), str(path)).body)
@@ -180,6 +181,17 @@ class ModuleSource:
         """Return a class that it defines or imports; None if there is none of this name."""
         found = self.resolve(name)
         return found.source if isinstance(found, type) and issubclass(found, Unimported) else None
+
+    def label(self, function: str) -> str:
+        """Return the first line of a function's docstring; empty without one."""
+        found = self._functions.get(function)
+        return (ast.get_docstring(found) or "").partition("\n")[0] if found is not None else ""
+
+    def keyword(self, name: str, key: str) -> Any:
+        """Return the value of a keyword in the call that a name is assigned to; None if it is not in it."""
+        made = self._definitions.get(name)
+        given = made.keywords if isinstance(made, ast.Call) else ()
+        return next((self.evaluate(one.value) for one in given if one.arg == key), None)
 
     def evaluate(self, node: ast.expr) -> Any:
         """Return the value of an annotation, a default or a rule; `Unknown` if it depends on unknown packages."""
@@ -225,6 +237,8 @@ class ModuleSource:
         for one in body:
             if isinstance(one, ast.ClassDef):
                 self._definitions[one.name] = one
+            elif isinstance(one, ast.FunctionDef):
+                self._functions[one.name] = one
             elif isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name):
                 self._definitions[one.targets[0].id] = one.value
             elif isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name) and one.value is not None:

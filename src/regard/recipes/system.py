@@ -6,8 +6,6 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from regard.parts import system_modules
@@ -156,16 +154,6 @@ def format_of(section: type[Section]) -> str:
     """Return the value of `format` that tells a section `data` from others."""
     (tag,) = section.model_fields["format"].annotation.__args__  # type: ignore[union-attr]
     return str(tag)
-
-
-def shipped_recipes() -> dict[str, Path]:
-    """Return the recipes in the folders of all systems, by name."""
-    found: dict[str, Path] = {}
-    for module in system_modules():
-        spec = find_spec(module)
-        for folder in (spec.submodule_search_locations if spec is not None else None) or ():
-            found |= {path.stem: path for path in Path(folder).glob("*.yaml")}
-    return dict(sorted(found.items()))
 
 
 @cache

@@ -12,7 +12,7 @@ from torch import Tensor
 from regard.data.example import Example
 from regard.explain.guided_mlp import LabelledTexts, equal_weights, guided_accuracy, weights_of
 from regard.explain.rival import Rivalry, rivalry, train_rival
-from regard.explain.subject import Subject
+from regard.explain.subject import StagedSubject, Subject
 from regard.recipes.sections import Recipe
 from regard.tasks.build import make_model
 from regard.tasks.task import Task
@@ -86,12 +86,12 @@ def controls(
 
     Wiegreffe & Pinter 2019, "Attention is not not Explanation", sections 3.4 and 4.
     """
-    subject = task.subject(model)
+    subject = _reader_of_words(task.subject(model))
     learned, asked = (labelled(task, subject, part) for part in (train, measured))
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         other = make_model(recipe, task).to(asked.labels.device).eval()
-    rival = task.subject(other)
+    rival = _reader_of_words(task.subject(other))
     trained = [one for one in other.parameters() if one.requires_grad]
     train_rival(subject, rival, trained, learned, strength=strength, epochs=epochs, seed=seed)
     weights = {
@@ -104,6 +104,17 @@ def controls(
     return ExplainControls(
         _accuracy(subject, asked), _accuracy(rival, asked), guided, rivalry(subject, rival, asked.texts)
     )
+
+
+def _reader_of_words(subject: Subject) -> StagedSubject:
+    """Return a subject whose weights can guide a network that reads words one by one.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not isinstance(subject, StagedSubject) or not subject.names or subject.unit != "word":
+        raise ValueError("--controls is supported for classifiers that read words by one level of attention")
+    return subject
 
 
 def labelled(task: Task, subject: Subject, examples: Iterable[Example]) -> LabelledTexts:

@@ -152,12 +152,12 @@ class InputOutput(abc.ABC):
         raise ValueError("answers of this task are not linked to words of the input; leave --align out")
 
     def subject(self, model: Any) -> Subject:
-        """Return a model as `regard explain` sees it: words, weights over them, and the answer they lead to.
+        """Return a model as `regard explain` sees it: units of an input, weights over them, and an answer.
 
         Raises:
             ValueError: the task, or this model of it, has no such weights.
         """
-        raise ValueError("this task has no answers by weights over words; explained are classifiers of texts")
+        raise ValueError("answers of this task are not explained; those of classifiers, readers and translators are")
 
     def drawing(self, prediction: Prediction) -> Text | None:
         """Return an answer drawn for a terminal, with where the model looked; None where there is nothing to draw."""

@@ -179,8 +179,8 @@ def _confusion(task: Task, texts: list[str], references: list[list[str]]) -> Con
 def inputs_and_references(task: Task, split: Split, recipe: Recipe) -> tuple[list[str], list[list[str]]]:
     """Return the inputs of a split, and the references of each."""
     assert task.answer is not None
-    inputs = [task.ask(example.fields) for example in split.examples]
-    references = [task.references(example.fields) for example in split.examples]
+    both = [(task.ask(one.fields), task.references(one.fields)) for one in split.examples]  # each is read or made once
+    inputs, references = [asked for asked, _ in both], [right for _, right in both]
     return group_references(inputs, references) if task.merges_equal_inputs(recipe) else (inputs, references)
 
 

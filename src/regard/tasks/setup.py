@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from regard.data.batching.corpus import Corpus
 from regard.data.batching.feed import ExampleFeed, Feed
 from regard.data.fields.labels import Labels
 from regard.data.problems import DataError
@@ -43,12 +44,16 @@ class Setup:
 
     def skipped(self) -> list[str]:
         """Return a message per split about lines that were skipped."""
+        return [f"{name}: {corpus.skipped}" for name, corpus in self._corpora() if corpus.skipped.count]
+
+    def file_notes(self) -> list[str]:
+        """Return the notes of each split on files that were changed or looked damaged when they were read."""
+        return [f"{name}: {corpus.file_notes}" for name, corpus in self._corpora() if corpus.file_notes.count]
+
+    def _corpora(self) -> list[tuple[str, Corpus]]:
         splits = {"train": self.train, "valid": self.valid, "test": self.test}
-        return [
-            f"{name}: {split.encoded.skipped}"
-            for name, split in splits.items()
-            if split is not None and split.encoded is not None and split.encoded.skipped.count
-        ]
+        found = [(name, None if split is None else split.encoded) for name, split in splits.items()]
+        return [(name, corpus) for name, corpus in found if corpus is not None]
 
 
 def prepare(recipe: Recipe, cache: Path, encoders: FieldEncoders | None = None) -> Setup:

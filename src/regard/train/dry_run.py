@@ -91,6 +91,8 @@ def _data(setup: Setup, needed: Footprint) -> Table:
         table.add_row("training examples", f"{len(setup.train):,}")
     for left_out in setup.skipped():
         table.add_row("skipped", escape(left_out))
+    for note in setup.file_notes():
+        table.add_row("files", escape(note))
     table.add_row("batches", escape(str(setup.feed)))
     if setup.feed.dropped:
         table.add_row("skipped, longer than a batch may be", f"{setup.feed.dropped:,}")

@@ -196,10 +196,7 @@ def _chosen(predictions: Sequence[Prediction], count: int) -> list[Prediction]:
 
 def _curves(run: Run, recipe: Recipe, outcome: Outcome) -> bool:
     """Draw the curves of training and validation, the selecting metric first; return False without a validation."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
+    from matplotlib.figure import Figure
 
     rows = list(run.metrics)
     found = dict.fromkeys(key for row in rows if row["split"] == "valid" for key in row if key not in ("step", "split"))
@@ -208,8 +205,12 @@ def _curves(run: Run, recipe: Recipe, outcome: Outcome) -> bool:
         return False
     columns = min(len(names), _ACROSS)
     rows_of = -(-len(names) // columns)
-    figure, axes = pyplot.subplots(
-        rows_of, columns, figsize=(4 * columns, 3 * rows_of), squeeze=False, layout="constrained"
+    # Margins of a fixed size: matplotlib's layout engines draw everything a second time to find theirs.
+    width, height = 4 * columns, 3 * rows_of
+    figure = Figure(figsize=(width, height))
+    axes = figure.subplots(rows_of, columns, squeeze=False)
+    figure.subplots_adjust(
+        0.6 / width, 0.5 / height, 1 - 0.15 / width, 1 - 0.35 / height, wspace=0.75 / 3.25, hspace=0.85 / 2.15
     )
     for axis in axes.flat[len(names) :]:
         axis.set_axis_off()
@@ -226,7 +227,6 @@ def _curves(run: Run, recipe: Recipe, outcome: Outcome) -> bool:
         axis.legend()
     with atomic_path(run.folder / "curves.png") as draft:
         figure.savefig(draft, format="png", dpi=120)
-    pyplot.close(figure)
     return True
 
 

@@ -13,9 +13,11 @@ import numpy as np
 import torch
 from torch import nn
 
+from regard.data.fields.labels import Labels
 from regard.data.fields.tokenizer import Tokenizer
+from regard.data.problems import DataError
 from regard.recipes.sections import Recipe
-from regard.specials import UNK
+from regard.specials import IGNORE, UNK
 from regard.tasks.measurement import Measurement
 from regard.tasks.setup import Setup
 from regard.tasks.splits import Split
@@ -35,12 +37,14 @@ _MESSAGES = {
 
 
 def before_training(recipe: Recipe, setup: Setup, model: nn.Module) -> Iterator[str]:
-    """Yield warnings about the data of a run: skipped lines, those of the task, unknown tokens and odd texts."""
+    """Yield warnings about the data of a run: lines, files, those of the task, unknown tokens, odd texts."""
     splits = {"train": setup.train, "valid": setup.valid, "test": setup.test}
     yield from slow_precision(recipe)
     yield from setup.skipped()
+    yield from setup.file_notes()
     yield from setup.task.data_warnings(model, setup.train.encoded)
     yield from unknown_tokens(splits, setup.task.encoders, recipe.init)
+    yield from unknown_labels(splits, setup.task.encoders)
     yield from odd_texts(splits, windows=recipe.train.batch.window is not None)
 
 
@@ -50,6 +54,36 @@ def slow_precision(recipe: Recipe) -> Iterator[str]:
         return
     if not (torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()):
         yield "this CPU has no instructions for bfloat16, which is slower than float32 here; leave train.precision out"
+
+
+def unknown_labels(splits: Mapping[str, Split | None], encoders: FieldEncoders) -> Iterator[str]:
+    """Yield a warning for each split with labels or tags that the training data lacks.
+
+    Args:
+        splits: by name, each as ids.
+        encoders: of the run.
+    """
+    for name, split in splits.items():
+        for field_name, encoder in encoders.items():
+            if split is None or split.encoded is None or not isinstance(encoder, Labels):
+                continue
+            ids = split.encoded.ids(field_name)
+            count = int(np.count_nonzero(ids == IGNORE))
+            problem = _first_unknown(split, field_name, encoder) if count else None
+            if problem is not None:
+                yield (
+                    f"labels of {name} ({field_name}) that cannot be predicted, and count as errors: {count:,} of "
+                    f"{len(ids):,}, first {problem}"
+                )
+
+
+def _first_unknown(split: Split, field_name: str, labels: Labels) -> str | None:
+    for example in split.examples:
+        try:
+            labels.encode(example.fields[field_name])
+        except DataError as problem:
+            return f"{example.where}: {problem}"
+    return None
 
 
 def unknown_tokens(

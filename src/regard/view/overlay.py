@@ -95,7 +95,9 @@ def regions(
     lines = max((_label(label).count("\n") + 1 for label in labels), default=1)
 
     def on(figure: FigureBase) -> None:
-        panels = figure.subplots(down, across, squeeze=False).ravel()
+        # Unseen ticks would still be placed, in each panel.
+        hidden: dict[str, Any] = {"xticks": (), "yticks": ()}
+        panels = figure.subplots(down, across, squeeze=False, subplot_kw=hidden).ravel()
         for number, panel in enumerate(panels):
             panel.set_axis_off()
             if number > len(labels):

@@ -31,7 +31,7 @@ from regard.data import (
     Tokenizer,
     TokensField,
 )
-from regard.data.batching.order import _finalised, permutation
+from regard.data.batching.order import permutation, splitmix64
 
 tables = st.integers(1, 3).flatmap(
     lambda width: st.lists(st.lists(st.integers(0, 30), min_size=width, max_size=width), min_size=1, max_size=60)
@@ -125,8 +125,22 @@ def test_examples_beyond_the_budget() -> None:
         batches.shard(np.array([0]), 2, 2)
 
 
+def published(state: int) -> int:
+    """The next output of the published code."""
+    x = (state + 0x9E3779B97F4A7C15) % 2**64
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EB % 2**64
+    return x ^ (x >> 31)
+
+
 def test_the_hash_is_splitmix64_and_orders_are_permutations() -> None:
-    assert int(_finalised(np.zeros(1, np.uint64))[0]) == 0xE220A8397B1DCDAF  # the first output of the published code
+    assert published(0) == 0xE220A8397B1DCDAF  # its first output
+    given = np.array([[0, 1, 2**64 - 1], [17, 2**63, 12345]], np.uint64)
+    for seeds in ((), (3,), (-1, 2**64 - 5, 0)):
+        expected = given.tolist()
+        for seed in (0, *seeds):
+            expected = [[published((x + published(seed % 2**64)) % 2**64) for x in row] for row in expected]
+        assert splitmix64(given, *seeds).tolist() == expected
     assert sorted(permutation(1000, 3).tolist()) == list(range(1000))
     firsts = np.array([permutation(10, seed)[0] for seed in range(2000)])
     assert np.bincount(firsts, minlength=10).min() > 140  # 200 each, 4.5 standard deviations

@@ -106,6 +106,8 @@ def test_tables_that_do_not_fit(tmp_path: Path) -> None:
     assert "a.csv:2: the row has 1 column, too few for column 1" in refused(Table(path, columns, header=True))
     assert len(fields(Table(path, columns, header=True, bad_lines="skip"))) == 1
     assert "there is no column 'fr'; its header has en, de" in refused(Table(path, {"source": "fr"}, header=True))
+    path.write_text("")
+    assert "is empty" in refused(Table(path, {"source": "fr"}, header=True))
     assert "so set header to true" in refused(Table(path, columns))
     assert "this is not CSV" in refused(Table(put(tmp_path / "b.csv", 'a,b\n"c,d\n')))
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 from regard.cli import app
@@ -48,5 +49,5 @@ def test_the_commands_of_a_page_run_one_after_the_other(page: str, run: Run) -> 
 
 def test_every_step_of_the_first_hour_is_a_command_that_exists() -> None:
     steps = re.findall(r"`regard (\w+)", (START / "README.md").read_text(encoding="utf-8"))
-    known = {command.name for command in app.registered_commands}
+    known = set(get_command(app).list_commands(None))
     assert {"train", "predict", "view", "evaluate", "compare"} <= set(steps) <= known

@@ -27,6 +27,7 @@ TINY = (
     *("data.train_size=96", "data.valid_size=16", "data.test_size=16", "data.noise=0", "train.steps=6"),
     *("train.batch.sentences=16", "train.valid_every=3", "train.checkpoint_every=3", "train.log_every=1"),
     *("model.embedding_dim=8", "model.hidden_dim=12", "model.attention_dim=8", "model.convolutions.width=4"),
+    "decode.max_length=6",  # of models that have learned nothing: each word is a picture in the report
 )
 
 
@@ -180,6 +181,19 @@ def test_a_bad_picture_in_the_data_is_named_with_its_line(tmp_path: Path, monkey
     assert "2.png" in said
 
 
+def test_training_notes_pictures_that_it_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Image.new("RGB", (1, 1)).save(tmp_path / "dot.png")
+    Image.new("CMYK", (9, 7)).save(tmp_path / "print.jpg")
+    (tmp_path / "all.tsv").write_text("dot.png\ta dog\ndot.png\ta cat\nprint.jpg\ta cow\n")
+    data = ("data={format: pictures, train: all.tsv, valid: all.tsv, height: 32, width: 32}", "train.steps=1")
+    for _ in range(2):  # read, then from the cache
+        shown = " ".join(asked("train", "scenes", *data, "--dry-run").split())
+        assert "train: 2 notes on files" in shown
+        assert "dot.png" in shown
+        assert "CMYK" in shown
+
+
 def test_a_form_of_pictures_is_kept(tmp_path: Path) -> None:
     kind = PictureKind((3, 32, 32), "crop", ((-1.0, 0.25), (-0.5, 1.0)))
     kind.save(tmp_path / "pictures.json")
@@ -194,6 +208,7 @@ def test_answers_say_how_sure_they_are_and_hedge(folder: Path) -> None:
     plain = json.loads(asked("predict", "runs/scenes", path, "--json"))
     assert 0 <= plain["confidence"] <= 1
     assert "calibration_error" in rows("scenes")[-1]
+    assert asked("predict", "runs/scenes", path, "--confidence") == f"{plain['confidence']:.2f}\t{plain['text']}\n"
     hedged = asked("predict", "runs/scenes", path, "--decode", "hedge=1.0")
     assert hedged == f"I am not really confident, but {plain['text']}\n"
     measured = json.loads(asked("evaluate", "runs/scenes", "--split", "test", "--json", "--decode", "hedge=1.0"))

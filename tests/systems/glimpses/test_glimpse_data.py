@@ -11,6 +11,7 @@ from PIL import Image
 
 from regard.data import DataError
 from regard.data.example import BadLine, Example
+from regard.data.fields.vector_shape import VectorShape
 from regard.data.pictures.reading import PictureShape
 from regard.recipes.errors import RecipeError
 from regard.recipes.load import load
@@ -18,6 +19,7 @@ from regard.systems.glimpses.canvas import Canvas, Glyph
 from regard.systems.glimpses.drawn_digits import DrawnDigits, draw_digit
 from regard.systems.glimpses.mnist import Mnist
 from regard.systems.glimpses.picture_files import PictureFiles
+from regard.systems.glimpses.pixels import PixelsField
 
 
 def bar(label: str, value: int) -> Glyph:
@@ -128,14 +130,17 @@ def test_too_few_digits_name_the_keys(tmp_path: Path) -> None:
 
 
 def test_pictures_in_files_with_their_labels(tmp_path: Path) -> None:
-    Image.new("RGB", (30, 20), (200, 200, 200)).save(tmp_path / "a.jpg")
+    Image.new("CMYK", (30, 20), (200, 200, 200)).save(tmp_path / "a.jpg")
     (tmp_path / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\nbut no more")
     table = tmp_path / "train.tsv"
     table.write_text("a.jpg\tlight grey\nbroken.png\tx\nnone.png\tx\na.jpg\n")
     shape = PictureShape(height=5, width=7, channels=1)
     items = list(PictureFiles(table, shape).items())
     assert isinstance(items[0], Example)
-    assert items[0].fields["picture"].shape == (1, 5, 7)
+    assert items[0].fields["picture"].pixels.shape == (1, 5, 7)
+    field = PixelsField(VectorShape((1, 5, 7)), dtype="uint8")
+    (note,) = field.encode([items[0].fields["picture"]])["values"].notes
+    assert "a.jpg: its CMYK" in note
     assert items[0].fields["labels"] == ["light grey"]
     for number, word in ((2, "broken.png"), (3, "none.png"), (4, "one label")):
         bad = items[number - 1]

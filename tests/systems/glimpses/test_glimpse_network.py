@@ -46,6 +46,20 @@ def batch(labels: list[list[int]], side: int = 13) -> Batch:
     return Batch(tensors, tuple(range(len(labels))), int(lengths.sum()))
 
 
+def test_an_identity_core_begins_by_adding_up_its_glimpses() -> None:
+    """With the identity as recurrent weights and no biases, a state is the sum of its inputs."""
+    core = GlimpseNetwork(2, 7, **SMALL, initial="identity").core
+    with torch.no_grad():
+        core.cell.bias_ih.zero_()
+        core.cell.bias_hh.zero_()
+        core.cell.weight_ih.copy_(torch.eye(11))
+    state = core.start(torch.zeros(3, 2, 5, 5))
+    given = torch.rand(4, 3, 11, generator=torch.Generator().manual_seed(1))
+    for one in given:
+        state = core(one, state)
+    assert torch.allclose(state.hidden, given.sum(0), atol=1e-6)
+
+
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_shapes_and_gradients(options: dict[str, Any]) -> None:
     torch.manual_seed(1)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from PIL import Image
 
 import regard
@@ -19,6 +18,7 @@ from regard.train.screen import Screen
 from regard.train.trainer import Trainer
 from tests.cli.command import asked, refused
 from tests.train.test_resuming import Interrupting
+from tests.train.tiny import on_cpu
 
 FAST = (
     "data.train_size=320", "data.valid_size=50", "data.test_size=100", "data.noise=0", "model.glimpses=3",
@@ -85,6 +85,7 @@ def test_a_file_that_is_no_picture_is_one_sentence(here: Path) -> None:
     (here / "cut.png").write_bytes((here / "light.png").read_bytes()[:60])
     assert "cut.png" in refused("predict", "runs/small", "cut.png")
     assert "nowhere.png" in refused("predict", "runs/small", "nowhere.png")
+    assert "no calibrated confidence" in refused("predict", "runs/small", "light.png", "--confidence")
 
 
 def test_the_path_is_drawn_over_the_picture(here: Path) -> None:
@@ -97,7 +98,7 @@ def test_the_path_is_drawn_over_the_picture(here: Path) -> None:
 
 def test_a_run_that_was_interrupted_ends_as_the_one_that_was_not(here: Path) -> None:
     small = (*FAST[:6], "train.steps=12", "train.valid_every=6", "train.checkpoint_every=4", "model.samples=2")
-    with torch.device("cpu"):
+    with on_cpu():
         recipe = load("glimpses", list(small)).recipe
         Trainer(recipe, Run(here / "whole"), screen=Screen(quiet=True)).fit()
         first = Trainer(recipe, Run(here / "parts"), screen=Interrupting(9)).fit()

@@ -85,11 +85,23 @@ def test_other_rates_channels_and_widths_are_read_and_noted(folder: Path) -> Non
     eight[28:36] = (8000).to_bytes(4, "little") + b"\x01\x00\x08\x00"  # bytes per second, per frame; bits
     body = (128 + 50 * samples).astype(np.uint8).tobytes()
     (folder / "eight.wav").write_bytes(bytes(eight[:40]) + len(body).to_bytes(4, "little") + body)
-    for name, note in (("wide", "16,000 to 8,000"), ("silent", "silent"), ("cut", "cut off")):
+    notes = {
+        "wide": ("2 channels", "16,000 to 8,000"),
+        "silent": ("silent",),
+        "cut": ("cut off",),
+        "eight": ("8 bits",),
+    }
+    for name in notes:
         shown = asked("predict", "runs/tiny", f"{name}.wav")
         assert f"{name}.wav" in shown
-        assert note in " ".join(shown.split())
-    assert "eight.wav" not in asked("predict", "runs/tiny", "eight.wav")
+        assert all(note in " ".join(shown.split()) for note in notes[name])
+    lines = [f"{name}.wav\tsa\n" for name in ("a", *notes)]
+    (folder / "odd.tsv").write_text("".join(lines))
+    own = (folder / "tiny.yaml").read_text().splitlines()
+    own[2] = "data: {format: recordings, train: odd.tsv, valid: mine.tsv, features: {rate: 8000}}"
+    (folder / "odd.yaml").write_text("\n".join(own))
+    shown = " ".join(asked("train", "odd.yaml", "run=odd", "--dry-run").split())
+    assert "5 notes on files" in shown
 
 
 def test_bad_input_is_one_sentence(folder: Path) -> None:

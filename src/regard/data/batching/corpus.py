@@ -24,7 +24,7 @@ from regard.data.example import Examples
 from regard.data.fields.column import Column, EncodedRows, Part
 from regard.data.fields.field import Field
 from regard.data.fingerprint import fingerprint
-from regard.data.problems import DataError, SkippedLines
+from regard.data.problems import DataError, FileNotes, SkippedLines
 
 FORMAT = 3  # a field may have several files
 _ABANDONED = 24 * 3600.0
@@ -43,6 +43,7 @@ class Corpus:
     Attributes:
         kinds: the kind of each field, by name.
         skipped: lines that the reader left out.
+        file_notes: notes on files that were changed or looked damaged when they were read.
         parts: examples of each part of a mixture; of all where there is one.
 
     >>> from regard.data import Tokenizer, TokensField
@@ -69,6 +70,7 @@ class Corpus:
     def _open(self, about: Any) -> None:
         """Map the files that `corpus.json` lists."""
         self.skipped = SkippedLines(**about["skipped"])
+        self.file_notes = FileNotes(**about.get("file_notes", {}))
         self._count = int(about["count"])
         self.parts: tuple[int, ...] = tuple(about["parts"])
         self._columns = {name: self._column(name, about["fields"][name]) for name in self.kinds}
@@ -230,7 +232,7 @@ def _write(
     progress: Progress | None,
 ) -> None:
     """Encode everything into a folder; `corpus.json` comes last."""
-    counts: list[int] = []
+    counts, notes = list[int](), FileNotes()
     with ExitStack() as stack:
         files = {
             (name, part.name): stack.enter_context(_PartFile(folder, name, part))
@@ -243,12 +245,16 @@ def _write(
                 counts[-1] += chunk.size
                 for (name, part), file in files.items():
                     file.write(chunk.fields[name][part])
+                    # The captions of a picture follow each other: the picture is one file.
+                    for note in dict.fromkeys(chunk.fields[name][part].notes):
+                        notes.add(note)
     about = {
         "count": sum(counts),
         "parts": counts,
         "fields": {name: {part.name: files[name, part.name].total for part in fields[name].parts} for name in fields},
         "kinds": {name: type(field).__name__ for name, field in fields.items()},
         "skipped": vars(examples.skipped),
+        "file_notes": vars(notes),
         "settings": examples.settings(),
     }
     (folder / "corpus.json").write_text(json.dumps(about, ensure_ascii=False, indent=1), encoding="utf-8")

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
+
+_INCREMENT = 0x9E3779B97F4A7C15
+_FACTORS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+_SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
 
 
 def splitmix64(values: NDArray[np.uint64], *seeds: int) -> NDArray[np.uint64]:
@@ -13,8 +19,13 @@ def splitmix64(values: NDArray[np.uint64], *seeds: int) -> NDArray[np.uint64]:
     array([45, 14, 52], dtype=uint64)
     """
     hashed = values.astype(np.uint64)
-    for seed in (0, *seeds):
-        hashed = _finalised(hashed + _finalised(np.array([seed % 2**64], np.uint64)))
+    for seed in (0, *seeds):  # in place, for generated data hash a few values for each example
+        hashed += _step(seed)
+        hashed ^= hashed >> _SHIFTS[0]
+        hashed *= _FACTORS[0]
+        hashed ^= hashed >> _SHIFTS[1]
+        hashed *= _FACTORS[1]
+        hashed ^= hashed >> _SHIFTS[2]
     return hashed
 
 
@@ -27,8 +38,10 @@ def permutation(count: int, *seeds: int) -> NDArray[np.int64]:
     return np.argsort(splitmix64(np.arange(count, dtype=np.uint64), *seeds), kind="stable")
 
 
-def _finalised(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    x = x + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+@lru_cache(maxsize=1024)
+def _step(seed: int) -> np.uint64:
+    """Return what a seed adds to the values: its hash, and SplitMix64's increment."""
+    x = (seed + _INCREMENT) % 2**64
+    for shift, factor in zip(_SHIFTS, (*_FACTORS, np.uint64(1)), strict=True):
+        x = (x ^ (x >> int(shift))) * int(factor) % 2**64
+    return np.uint64((x + _INCREMENT) % 2**64)

@@ -29,10 +29,17 @@ class Part(NamedTuple):
 
 
 class EncodedRows(NamedTuple):
-    """Rows of some examples one after another, [R, *inner], and the number of rows of each example, [N]."""
+    """Rows of some examples.
+
+    Attributes:
+        values: rows of all examples one after another, [R, *inner].
+        counts: number of rows of each example, [N].
+        notes: a sentence per unusual file, such as one that is cut off; it names the file.
+    """
 
     values: NDArray[Any]
     counts: Ints
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,7 +73,7 @@ def concatenate_rows(rows: Sequence[Sequence[Any]], dtype: str) -> EncodedRows:
     """Return rows of numbers one after another.
 
     >>> concatenate_rows([[7, 8], [], [9]], "int32")
-    EncodedRows(values=array([7, 8, 9], dtype=int32), counts=array([2, 0, 1]))
+    EncodedRows(values=array([7, 8, 9], dtype=int32), counts=array([2, 0, 1]), notes=())
     """
     counts = np.fromiter(map(len, rows), np.int64, len(rows))
     numbers: Iterable[Any] = (number for row in rows for number in row)

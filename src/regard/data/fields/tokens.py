@@ -32,7 +32,7 @@ class TokensField(Field[Tokenizer]):
 
     >>> words = TokensField(Tokenizer.train(["a house"], kind="words"), begin=True, end=True)
     >>> words.encode(["a house", "house"])["ids"]
-    EncodedRows(values=array([4, 5, 5], dtype=int32), counts=array([2, 1]))
+    EncodedRows(values=array([4, 5, 5], dtype=int32), counts=array([2, 1]), notes=())
     """
 
     begin: bool = False

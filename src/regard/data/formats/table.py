@@ -71,6 +71,8 @@ class Table(DataReader):
         if names and not self.header:
             raise DataError(f"{path}: column {names[0]!r} is named, so set header to true, or give its number from 0")
         first = next(rows, None) if self.header else None
+        if names and first is None:
+            raise DataError(f"{path} is empty; its first line should name the columns")
         if isinstance(first, BadLine):
             raise DataError(f"{first.where}: {first.why}")
         heads = first[1] if first else []

@@ -57,11 +57,11 @@ def read_recording(
     'mine: every sample is 0: it is silent'
     """
     name = name or (str(source) if isinstance(source, str | Path) else "the recording")
-    missing = 0
+    missing = bits = 0
     if isinstance(source, np.ndarray):
         samples, before = _of_array(source, name), _rate_of_array(source_rate, name)
     else:
-        samples, before, missing = _of_bytes(source if isinstance(source, bytes) else read_bytes(source), name)
+        samples, before, missing, bits = _of_bytes(source if isinstance(source, bytes) else read_bytes(source), name)
     if not len(samples):
         raise DataError(f"{name}: the recording has no samples")
     if not np.isfinite(samples).all():
@@ -70,6 +70,10 @@ def read_recording(
     if missing:
         total = len(samples) + missing
         remarks.append(f"it is cut off: {len(samples) / before:.2f} s of {total / before:.2f} s are there")
+    if bits == 8:
+        remarks.append("it has 8 bits per sample: quiet sounds are rounded away")
+    if samples.ndim == 2 and samples.shape[1] > 1:
+        remarks.append(f"its {samples.shape[1]} channels were averaged")
     mixed = samples.mean(axis=1, dtype=np.float32) if samples.ndim == 2 else samples
     if not mixed.any():
         remarks.append("every sample is 0: it is silent")
@@ -150,8 +154,8 @@ def _rate_of_array(rate: int | None, name: str) -> int:
     return rate
 
 
-def _of_bytes(data: bytes, name: str) -> tuple[NDArray[np.float32], int, int]:
-    """Samples [T, channels], their rate, and how many are missing."""
+def _of_bytes(data: bytes, name: str) -> tuple[NDArray[np.float32], int, int, int]:
+    """Samples [T, channels], their rate, how many are missing, and bits per sample, 0 where that is not known."""
     if not data:
         raise DataError(f"{name}: the file is empty")
     if data[:4] == b"RIFF":
@@ -162,7 +166,7 @@ def _of_bytes(data: bytes, name: str) -> tuple[NDArray[np.float32], int, int]:
     return _by_soundfile(data, name)
 
 
-def _by_soundfile(data: bytes, name: str) -> tuple[NDArray[np.float32], int, int]:
+def _by_soundfile(data: bytes, name: str) -> tuple[NDArray[np.float32], int, int, int]:
     try:
         import soundfile
     except (ImportError, OSError):  # OSError: the package is there, its C library is not
@@ -170,5 +174,6 @@ def _by_soundfile(data: bytes, name: str) -> tuple[NDArray[np.float32], int, int
     try:
         samples, rate = soundfile.read(io.BytesIO(data), dtype="float32", always_2d=True)
     except (RuntimeError, ValueError, TypeError) as problem:  # soundfile's own errors are RuntimeErrors
-        raise DataError(f"{name}: is not a recording that can be read ({problem})") from problem
-    return samples, int(rate), 0
+        why = str(getattr(problem, "error_string", problem))  # without the name of the buffer
+        raise DataError(f"{name}: is not a recording that can be read ({why})") from problem
+    return samples, int(rate), 0, 0

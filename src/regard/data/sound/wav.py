@@ -32,11 +32,13 @@ class Wav(NamedTuple):
         samples: float32 [T, channels] in [-1, 1]; floats beyond that range stay as they are.
         rate: samples per second.
         missing: how many samples the header promises that the file does not have.
+        bits: per sample.
     """
 
     samples: NDArray[np.float32]
     rate: int
     missing: int
+    bits: int
 
 
 def read_wav(data: bytes) -> Wav:
@@ -118,7 +120,8 @@ def _decoded(body: bytes, size: int, layout: _Layout) -> Wav:
     frame = layout.channels * layout.bits // 8
     count = len(body) // frame
     flat = _samples(np.frombuffer(body, np.uint8, count * frame), layout)
-    return Wav(flat.reshape(count, layout.channels), layout.rate, max(0, size // frame - count))  # [T, channels]
+    samples = flat.reshape(count, layout.channels)  # [T, channels]
+    return Wav(samples, layout.rate, max(0, size // frame - count), layout.bits)
 
 
 def _samples(raw: NDArray[np.uint8], layout: _Layout) -> NDArray[np.float32]:

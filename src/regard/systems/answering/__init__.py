@@ -10,6 +10,7 @@ SYSTEM = System(
     task="regard.systems.answering.task:Answering",
     data=(StoriesData, WorldData),
     models={
+        "attentive_reader": "regard.systems.answering.attentive_reader:AttentiveReader",
         "memory_network": "regard.systems.answering.memory_network:MemoryNetwork",
         "entity_network": "regard.systems.answering.entity_network:EntityNetwork",
     },

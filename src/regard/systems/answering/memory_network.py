@@ -98,13 +98,19 @@ class MemoryNetwork(nn.Module):
 
     def forward(self, story: Tensor, question: Tensor, sentences: Tensor | None = None) -> ModelOutput:
         """Words of stories [B, N, J] with so many `sentences` [B], and of questions [B, J'] -> logits [B, V]."""
+        mask = None if sentences is None else Mask.padding(sentences)
+        found = self.ready_hops()(story, question, mask)
+        return ModelOutput(self.answer(found.output), attended=concatenate_attended(found.reads))
+
+    def ready_hops(self) -> MemoryHops:
+        """Return the hops with the aligner of this state of the training."""
         settled = SlotSoftmax(self.memory_size) if self.empty_slots else Softmax()
         self.hops.align(LinearAligner() if self.linear else settled)
-        mask = None if sentences is None else Mask.padding(sentences)
-        found = self.hops(story, question, mask)
-        return ModelOutput(
-            nn.functional.linear(found.output, self._answers()), attended=concatenate_attended(found.reads)
-        )
+        return self.hops
+
+    def answer(self, output: Tensor) -> Tensor:
+        """Return logits [B, V] by the output of the hops [B, d]."""
+        return nn.functional.linear(output, self._answers())
 
     def observe(self, loss: float) -> str | None:
         """Take note of a validation; what that changes, in a sentence."""

@@ -22,9 +22,11 @@ from regard.data.fields.story import StoryField
 from regard.data.fields.tokenizer import Tokenizer
 from regard.decode.search import Search
 from regard.explain.panel import Panel
+from regard.explain.subject import Subject
 from regard.models.model_output import ModelOutput, log_softmax
 from regard.recipes.sections import Recipe
 from regard.specials import PAD, SPECIALS, UNK
+from regard.systems.answering.explained import subject_of
 from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
@@ -173,6 +175,9 @@ class Answering(Task):
                 columns=hops,
             )
         ]
+
+    def subject(self, model: Any) -> Subject:
+        return subject_of(model, self.tokenizer)
 
     @torch.inference_mode()
     def _answers(

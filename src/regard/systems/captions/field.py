@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regard.data.fields.column import EncodedRows
 from regard.data.fields.vector_shape import VectorShape
@@ -141,13 +140,16 @@ class PicturesField(VectorsField):
         return kind
 
     def encode(self, values: Sequence[Any]) -> dict[str, EncodedRows]:
-        return super().encode(list(self._arrays([_source(value) for value in values])))
+        pictures = list(self._read([_source(value) for value in values]))
+        found = super().encode([picture.pixels for picture in pictures])
+        notes = tuple(picture.note for picture in pictures if picture.note is not None)
+        return {**found, "values": found["values"]._replace(notes=notes)}
 
-    def _arrays(self, sources: Sequence[Any]) -> Iterator[NDArray[Any]]:
+    def _read(self, sources: Sequence[Any]) -> Iterator[Picture]:
         kind = self.learned
         assert isinstance(kind, PictureKind)
         if kind.fit is None:
-            yield from (kind.read(source, str(source)).pixels for source in sources)
+            yield from (kind.read(source, str(source)) for source in sources)
             return
         drawn = [_as_it_is(source, kind.axes) for source in sources]
         found = read_pictures((one for one, made in zip(sources, drawn, strict=True) if made is None), kind.shape)
@@ -155,7 +157,7 @@ class PicturesField(VectorsField):
             picture = made or next(found)
             if isinstance(picture, DataError):
                 raise picture
-            yield picture.pixels
+            yield picture
 
 
 def _source(value: Any) -> Any:

@@ -118,7 +118,7 @@ class Acceptor(nn.Module):
         parts = SplitPair.of(words, lengths)
         encoded: Encoded = self.encoder(*parts)
         matrix, attended = self._pooled(encoded._replace(states=with_matches(encoded.states, parts, matches)))
-        logits = self.decide(self._related(*matrix.chunk(2)))
+        logits = self.decide(self.relate(*matrix.chunk(2)))
         if attended is None:
             return ModelOutput(logits)
         extras = {name: torch.stack(cost.chunk(2)).sum(0) for name, cost in self._extras(attended).items()}
@@ -131,8 +131,8 @@ class Acceptor(nn.Module):
         attended: Attended = self.attention(encoded.states, encoded.mask)
         return attended.context, attended
 
-    def _related(self, first: Tensor, second: Tensor) -> Tensor:
-        """Features of two matrices [B, r, C], row by row."""
+    def relate(self, first: Tensor, second: Tensor) -> Tensor:
+        """Return features of two matrices [B, r, C], row by row."""
         if self.comparison is not None:
             return compare_vectors(first, second, self.comparison)
         assert self.pair is not None

@@ -271,7 +271,7 @@ class Classification(Task):
     def subject(self, model: Any) -> Subject:
         tokenizer = self.encoders["text"]
         assert isinstance(tokenizer, Tokenizer)
-        return subject_of(model, tokenizer, self.target)
+        return subject_of(model, tokenizer, self.target, matches=self.matches)
 
 
 def _read(text: Tensor, lengths: Tensor, matches: Tensor | None) -> tuple[Tensor, ...]:

@@ -72,12 +72,12 @@ class ClozeReader(nn.Module):
         """Point into passages."""
         read: Encoded = self.encoder(passage, passage_lengths)
         asked: Encoded = self.question_encoder(question, question_lengths)
-        attended, extras = self._pointed(read, asked)
+        attended, extras = self.point(read, asked)
         weights = attended.weights()[:, 0]  # [B, S]
         return ModelOutput(weights.clamp(min=_TINY).log(), attended=attended, extras=extras)
 
-    def _pointed(self, read: Encoded, asked: Encoded) -> tuple[Attended, Mapping[str, Tensor]]:
-        """Return the read of the passage with s, and what it was made of."""
+    def point(self, read: Encoded, asked: Encoded) -> tuple[Attended, Mapping[str, Tensor]]:
+        """Return the read of the passage with s [B, 1, S], and what it was made of."""
         if self.over is not None:
             found = self.over(read.states, asked.states, read.mask, asked.mask)
             return found.attended, {"alpha": found.alpha, "beta": found.beta, "importance": found.importance}

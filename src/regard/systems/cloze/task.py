@@ -25,12 +25,15 @@ from regard.data.problems import TextError, shortened
 from regard.data.word_ngrams import WordNGrams
 from regard.decode.search import Search
 from regard.explain.panel import Panel
+from regard.explain.subject import Subject
 from regard.models.model_output import ModelOutput
 from regard.ops.pointer_sum import pointer_candidates
 from regard.recipes.data_section import FieldLayout
 from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import PAD, SPECIALS, UNK
+from regard.systems.cloze.cloze_reader import ClozeReader
+from regard.systems.cloze.explained import ClozeSubject
 from regard.systems.cloze.field import ClozeField, WithCloze
 from regard.systems.cloze.mira import Floats
 from regard.systems.cloze.pictures import PointerTargets, answer_panels, render_answer, render_candidates
@@ -235,6 +238,11 @@ class ClozeAnswering(Task):
         ((row, found),) = self._read(model, [asked])
         (answer, *_) = self._predictions(asked, row, found)
         return answer_panels(asked.question, answer, row, found)
+
+    def subject(self, model: Any) -> Subject:
+        if not isinstance(model, ClozeReader):
+            raise ValueError(f"{type(model).__name__} is not explained: it is no reader that points by attention")
+        return ClozeSubject(model, self.numbering, self.parse)
 
     def input_warnings(self, model: Any, texts: Sequence[Any]) -> list[str]:
         """Return candidates that do not stand in their passage, and passages without any known word."""

@@ -63,6 +63,7 @@ class GlimpseNetwork(nn.Module):
         glimpse_dim: width of the two hidden layers of the glimpse network.
         hidden_dim: width of a glimpse and of the recurrent layers.
         cell: `"rnn"`, relu(W h + V g + b), or `"lstm"`.
+        initial: of an `rnn`, how W begins: `"uniform"`, or as the `"identity"` (Le, Jaitly & Hinton 2015).
         location_layer: whether locations come from a second recurrent layer above the first, so that labels come from
             the first alone (Ba et al. 2015).
         context: side of a coarse copy of the picture, from which a small convolutional network decides the first state
@@ -103,6 +104,7 @@ class GlimpseNetwork(nn.Module):
         glimpse_dim: Size = 128,
         hidden_dim: Size = 256,
         cell: Literal["rnn", "lstm"] = "rnn",
+        initial: Literal["uniform", "identity"] = "uniform",
         location_layer: bool = False,
         context: Size | None = None,
         first: Literal["random", "centre"] = "random",
@@ -117,8 +119,8 @@ class GlimpseNetwork(nn.Module):
         self.objects, self.glimpses, self.hidden_dim = objects, glimpses, hidden_dim
         self.first, self.reward_weight, self.samples, self.paths = first, reward_weight, samples, paths
         self.retina = Glimpse(channels, size=size, scales=scales, hidden_dim=glimpse_dim, output_dim=hidden_dim)
-        self.core = Core(hidden_dim, hidden_dim, cell)
-        self.location_core = Core(hidden_dim, hidden_dim, cell) if location_layer else None
+        self.core = Core(hidden_dim, hidden_dim, cell, initial)
+        self.location_core = Core(hidden_dim, hidden_dim, cell, initial) if location_layer else None
         self.context = None if context is None else Context(channels, context, hidden_dim)
         if policy == "random" and (location_layer or context is not None):
             raise ValueError("GlimpseNetwork: location_layer and context are for policy 'learned'; got 'random'")
@@ -211,9 +213,16 @@ class Core(nn.Module):
         input_dim: width of its input.
         hidden_dim: C.
         cell: `"rnn"`, with a relu, or `"lstm"`.
+        initial: how the recurrent weights of an `rnn` begin.
     """
 
-    def __init__(self, input_dim: int, hidden_dim: int, cell: Literal["rnn", "lstm"]) -> None:
+    def __init__(
+        self,
+        input_dim: int,
+        hidden_dim: int,
+        cell: Literal["rnn", "lstm"],
+        initial: Literal["uniform", "identity"] = "uniform",
+    ) -> None:
         super().__init__()
         self.hidden_dim = hidden_dim
         self.cell: nn.RNNCell | nn.LSTMCell = (
@@ -221,6 +230,10 @@ class Core(nn.Module):
             if cell == "lstm"
             else nn.RNNCell(input_dim, hidden_dim, nonlinearity="relu")
         )
+        if initial == "identity" and isinstance(self.cell, nn.RNNCell):
+            # The state begins as the sum of all glimpses: random weights forget the first ones.
+            with torch.no_grad():
+                self.cell.weight_hh.copy_(torch.eye(hidden_dim))
 
     def start(self, pictures: Tensor) -> CoreState:
         """Return the state before the first step, zero for each of B pictures."""

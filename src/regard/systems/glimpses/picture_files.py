@@ -47,7 +47,7 @@ class PictureFiles(DataReader):
                 most = "one label" if self.objects == 1 else f"1 to {self.objects} labels (data.objects)"
                 yield BadLine(where, f"a line has the name of a picture, a tab and {most}; this has {len(labels)}")
             else:
-                yield Example({"picture": picture.pixels, "labels": labels}, where)
+                yield Example({"picture": picture, "labels": labels}, where)
 
     def _labels(self, text: str) -> list[str]:
         text = " ".join(text.split())

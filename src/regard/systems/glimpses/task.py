@@ -19,8 +19,8 @@ from regard.data.example import Examples
 from regard.data.fields.field import Field
 from regard.data.fields.labels import Labels, TagsField
 from regard.data.fields.vector_shape import VectorShape
-from regard.data.fields.vectors import VectorsField, array_of
-from regard.data.pictures.reading import PictureShape, Source, read_picture
+from regard.data.fields.vectors import array_of
+from regard.data.pictures.reading import Picture, PictureShape, Source, read_picture
 from regard.data.problems import DataError, TextError
 from regard.decode.search import Search
 from regard.explain.panel import GlimpsePanel, Panel
@@ -30,6 +30,7 @@ from regard.protocol import device_of
 from regard.recipes.sections import Recipe
 from regard.specials import IGNORE
 from regard.systems.glimpses.glimpse_network import GlimpseNetwork
+from regard.systems.glimpses.pixels import PixelsField
 from regard.systems.glimpses.sections import section_of
 from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss, token_loss
@@ -105,7 +106,7 @@ class Glimpses(Task):
 
     @classmethod
     def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
-        return {"picture": VectorsField(dtype="uint8"), "labels": TagsField()}
+        return {"picture": PixelsField(dtype="uint8"), "labels": TagsField()}
 
     @classmethod
     def learn_encoders(cls, recipe: Recipe, train: Examples, known: FieldEncoders) -> FieldEncoders:
@@ -154,6 +155,8 @@ class Glimpses(Task):
     def ask(self, fields: Mapping[str, Any]) -> Any:
         """Return the picture of an example; of a table of names, the name, which `parse` opens."""
         given = fields["picture"]
+        if isinstance(given, Picture):
+            return GlimpseInput("picture", given.pixels, () if given.note is None else (given.note,))
         return given if isinstance(given, str) else GlimpseInput("picture", given)
 
     def input_warnings(self, model: Any, texts: Sequence[Any]) -> list[str]:

@@ -183,7 +183,7 @@ class Describing(Task):
         if unknown is not None:
             near, known = nearest(unknown, list(self.records.names)), ", ".join(self.records.names)
             hint = f"did you mean {near!r}? " if near else ""
-            raise TextError(f"the record has a field {unknown!r} that training never had; {hint}There are: {known}")
+            raise TextError(f"the record has a field {unknown!r} that training never had; {hint}its fields are {known}")
         return record_json(record)
 
     def ask(self, fields: Mapping[str, Any]) -> str:

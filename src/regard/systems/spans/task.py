@@ -23,11 +23,13 @@ from regard.data.problems import TextError, shortened
 from regard.decode.search import Search
 from regard.evaluate.squad import same_words
 from regard.explain.panel import Panel
+from regard.explain.subject import Subject
 from regard.models.model_output import ModelOutput
 from regard.parts import all_models, imported
 from regard.recipes.sections import Recipe
 from regard.specials import IGNORE, PAD, UNK
 from regard.systems.spans.answer import ReaderTrace, SpanAnswer, reader_trace
+from regard.systems.spans.explained import subject_of
 from regard.systems.spans.panels import panels, render_maps
 from regard.systems.spans.pointers import iterations_of
 from regard.systems.spans.sections import SpanData
@@ -216,6 +218,19 @@ class SpanAnswering(Task):
         assert isinstance(answer, SpanAnswer)
         read = (*answer.question_tokens, "</s>", *answer.source_tokens)
         return [*panels(answer, _parts(text)[0]), *seen_heads(seen, read, ("<s>", *read, "</s>"))]
+
+    def subject(self, model: Any) -> Subject:
+        def part(text: str) -> tuple[str, str]:
+            """The window with the answer; of a short passage all."""
+            question, passage = _parts(text)
+            windows = list(self.cutting.windows(passage))
+            if len(windows) < 2:
+                return question, passage
+            (answer, *_) = self.predict(model, [text], Search())[0]
+            assert isinstance(answer, SpanAnswer)
+            return question, next(one.text for one in windows if answer.text in one.text)
+
+        return subject_of(model, self.tokenizer, part)
 
     @torch.inference_mode()
     def _spans(

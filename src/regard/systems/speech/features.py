@@ -134,4 +134,7 @@ class SoundField(VectorsField):
         return self.settings.learned_from(values)
 
     def encode(self, values: Sequence[Any]) -> dict[str, EncodedRows]:
-        return super().encode([self.features(sound_of(value)) for value in values])
+        sounds = [sound_of(value) for value in values]
+        found = super().encode([self.features(sound) for sound in sounds])
+        notes = tuple(note for sound in sounds for note in sound.notes(self.features.mel.rate))
+        return {**found, "values": found["values"]._replace(notes=notes)}

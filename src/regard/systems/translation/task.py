@@ -29,6 +29,7 @@ from regard.decode.search import Search
 from regard.decode.unknown import replace_unknown
 from regard.deferred import deferred
 from regard.explain.panel import Panel
+from regard.explain.subject import Subject
 from regard.explain.windows import has_windows, window_centres
 from regard.models.copying import Copying, with_copies
 from regard.models.generator import EncoderDecoder
@@ -44,6 +45,7 @@ from regard.specials import BOS, PAD, SPECIALS, UNK
 from regard.systems.translation.alignment_choice import AlignmentChoice, kept_choice
 from regard.systems.translation.bidirectional import Bidirectional
 from regard.systems.translation.dictionary import read_dictionary
+from regard.systems.translation.explained import subject_of
 from regard.systems.translation.force_decoding import force_decode, source_reads
 from regard.systems.translation.guided_alignment import Guidance, Guide
 from regard.systems.translation.links_field import LINKS, LinksField, WithLinks
@@ -306,6 +308,9 @@ class Translation(Task):
         if len(centres) >= len(shown[0].values) > 0:
             shown[0] = replace(shown[0], centres=tuple(centres[: len(shown[0].values)]))
         return [*shown, *tape_panels(tapes, said, written)]
+
+    def subject(self, model: Any) -> Subject:
+        return subject_of(self, model)
 
     def _prediction(
         self, source: str, pieces: list[str], hypothesis: Hypothesis, copied: CopySource | None

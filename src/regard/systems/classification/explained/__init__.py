@@ -1,0 +1,5 @@
+"""Classifiers as explanations see them."""
+
+from regard.systems.classification.explained.choice import subject_of
+
+__all__ = ["subject_of"]

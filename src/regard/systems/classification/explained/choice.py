@@ -1,0 +1,48 @@
+"""Choice of the view of a classifier that explanations have."""
+
+from __future__ import annotations
+
+from torch import nn
+
+from regard.data.fields.tokenizer import Tokenizer
+from regard.explain.layer_stack import layers_of
+from regard.explain.subject import Subject
+from regard.systems.classification.acceptor import Acceptor
+from regard.systems.classification.decomposable import DecomposableAttention
+from regard.systems.classification.esim import ESIM
+from regard.systems.classification.explained.documents import DocumentSubject
+from regard.systems.classification.explained.pairs import AcrossSubject, PairSubject
+from regard.systems.classification.explained.texts import AttendingSubject, LayeredSubject
+from regard.systems.classification.hierarchical import HierarchicalAttention
+from regard.systems.classification.targets.label import LabelTarget
+from regard.systems.classification.targets.target import Target
+
+
+def subject_of(model: nn.Module, tokenizer: Tokenizer, target: Target, *, matches: bool) -> Subject:
+    """Return a classifier as a subject.
+
+    Args:
+        model: the classifier.
+        tokenizer: of its texts.
+        target: the form of its answers.
+        matches: words of pairs know whether the other text has them.
+
+    Raises:
+        ValueError: it attends to nothing, or answers with something else than one label.
+    """
+    if not isinstance(target, LabelTarget):
+        raise ValueError("only classifiers with one label per text are explained")
+    names = tuple(target.labels.decode(list(range(target.labels.size))))
+    if isinstance(model, HierarchicalAttention):
+        return DocumentSubject(model, tokenizer, names)
+    if isinstance(model, DecomposableAttention | ESIM):
+        return AcrossSubject(model, tokenizer, names, matches=matches)
+    if not isinstance(model, Acceptor):
+        raise ValueError(f"{type(model).__name__} is not explained: it is no classifier that ships with attention")
+    if model.attention is not None and model.compares:
+        return PairSubject(model, tokenizer, names, matches=matches)
+    if model.attention is not None:
+        return AttendingSubject(model, tokenizer, names)
+    if not layers_of(model.encoder) or model.compares or model.pooling == "max":
+        raise ValueError("the model pools words without attention; train it with model.pooling=attention")
+    return LayeredSubject(model, tokenizer, names)
