@@ -156,6 +156,12 @@ CLAIMS = (
         (),
     ),
     Claim(
+        "alignment_hansards",
+        ("align", "Hansards", "diagonal"),
+        "python -m benchmarks.alignment --data PATH --folder runs/alignment --languages enfr --pairs 5000 --models",
+        (),
+    ),
+    Claim(
         "diaries_coattention",
         ("spans", "diaries of two", "dynamic coattention"),
         "diaries_coattention",

@@ -243,7 +243,7 @@ def test_training_evaluating_and_asking_agree(run: Path, root: Path) -> None:
     ("overrides", "sentence"),
     [
         (("train.activation_penalty=1", f"model={MODEL['attention']}"), "activation_penalty is for the model"),
-        (("evaluate.dynamic={}", "train.batch={sentences: 3}"), "dynamic is of a text that is read in windows"),
+        (("evaluate.dynamic={}", "train.batch={sentences: 3}"), "set train.batch.window, or leave it out"),
         (("train.optimizer.name=nt_asgd", "train.average=2"), "the optimizer nt_asgd averages updates"),
     ],
 )
