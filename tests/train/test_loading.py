@@ -57,9 +57,9 @@ def test_answers_are_those_of_the_model_itself(translator: Predictor) -> None:
     for (one, *_), quick in zip(plain, translator.predict(TEXTS), strict=True):
         assert (one.text, one.tokens) == (quick.text, quick.tokens)
         assert one.score == pytest.approx(quick.score, abs=1e-5)
-    assert translator._quick is not translator.model
+    assert translator.quick is not translator.model
     mine = [parameter.data_ptr() for parameter in translator.model.parameters()]
-    assert [parameter.data_ptr() for parameter in translator._quick.parameters()] == mine
+    assert [parameter.data_ptr() for parameter in translator.quick.parameters()] == mine
 
 
 def test_a_capture_of_the_model_sees_its_answers(translator: Predictor) -> None:

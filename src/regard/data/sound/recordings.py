@@ -54,7 +54,7 @@ def read_recording(
         DataError: one sentence, for a file that is no recording, has no samples or a header that contradicts itself.
 
     >>> read_recording(np.zeros((5, 2)), source_rate=8000, name="mine").note
-    'mine: every sample is 0: it is silent'
+    'mine: its 2 channels were averaged; every sample is 0: it is silent'
     """
     name = name or (str(source) if isinstance(source, str | Path) else "the recording")
     missing = bits = 0
