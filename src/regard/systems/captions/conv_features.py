@@ -162,7 +162,7 @@ class _Stage(nn.Module):
 
 
 class _Block(nn.Module):
-    """Residual block x + conv(relu(norm(conv(relu(norm(x)))))), with a 1 x 1 convolution as shortcut if shapes differ."""
+    """Residual block x + conv(relu(norm(conv(relu(norm(x)))))); a 1 x 1 convolution adapts x if shapes differ."""
 
     def __init__(self, before: int, width: int, norm: str, *, halve: bool) -> None:
         super().__init__()

@@ -59,7 +59,7 @@ class CaptionTraining(Section):
     """Random crops, flips and colour changes; null for none."""
 
     doubly_stochastic: float = Field(0.0, ge=0)
-    """Weight of the penalty on regions whose attention does not sum to 1 over the words of a caption; 1 in the paper."""
+    """Weight of the penalty on regions whose attention does not sum to 1 over a caption; 1 in the paper."""
     confidence: Literal["caption", "words"] | None = "caption"
     """Confidence of answers, calibrated on the validation data after training: the probability that the `caption`
     equals a reference, or that one of its `words` occurs in a reference; null for none."""
@@ -174,6 +174,6 @@ def check_training(recipe: Recipe) -> None:
 
 
 def check_decoding(recipe: Recipe) -> None:
-    """Coverage counts what was attended to."""
+    """Check that a coverage penalty is used with attention."""
     if recipe.search().coverage and recipe.model.attention == "none":
         raise ValueError("coverage is of a model that attends to its source; this one has attention 'none'")

@@ -1,4 +1,4 @@
-"""From a picture to a caption."""
+"""Captioning task: loss, search and calibrated confidence."""
 
 from __future__ import annotations
 
