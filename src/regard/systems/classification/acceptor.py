@@ -52,7 +52,7 @@ class Acceptor(nn.Module):
         hidden_dim: number of units of a hidden layer, f(M) = relu(U M + c) over all rows; None for f(M) = M.
         pruned: alternative hidden layer with (p, q) units per row and per column of M (see `RowColumnLayer`).
         dropout: dropout of the pooled or compared vectors, and of the hidden layer.
-        word_dropout: probability that a word becomes unknown in training; see `WordDropout`.
+        word_dropout: probability that a word is replaced by the unknown token in training; see `WordDropout`.
 
     An empty text has rows of zeros.
 
@@ -118,7 +118,7 @@ class Acceptor(nn.Module):
         parts = SplitPair.of(words, lengths)
         encoded: Encoded = self.encoder(*parts)
         matrix, attended = self._pooled(encoded._replace(states=with_matches(encoded.states, parts, matches)))
-        logits = self.decide(self.relate(*matrix.chunk(2)))
+        logits = self.decide(self.relate(*matrix.chunk(2)))  # [2B, r, C] -> two of [B, r, C]
         if attended is None:
             return ModelOutput(logits)
         extras = {name: torch.stack(cost.chunk(2)).sum(0) for name, cost in self._extras(attended).items()}
@@ -177,6 +177,7 @@ def _by_rule(encoded: Encoded, pooling: str) -> Tensor:
         return total / inside.sum(1).clamp(min=1)
     if encoded.states.shape[1] == 0:
         return encoded.summary
+    # The maximum of an empty text is -inf; replace it by zero.
     highest = encoded.states.masked_fill(~inside, -torch.inf).amax(1)
     return highest.masked_fill(~inside.any(1), 0.0)
 

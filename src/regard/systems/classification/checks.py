@@ -65,7 +65,7 @@ def reads_documents(recipe: Recipe) -> bool:
 
 
 def check_data(recipe: Recipe) -> None:
-    """Check that data with two texts are used with a model that compares two texts, and only then."""
+    """Check that data and model agree on one or two texts, and that exact matches are used only with two."""
     if recipe.system.joins_texts(recipe) and reads_documents(recipe):
         raise ValueError("the model 'hierarchical' reads one text; these data have two")
     if recipe.system.joins_texts(recipe) and not recipe.system.reads_pairs(recipe):

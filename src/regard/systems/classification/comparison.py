@@ -95,7 +95,7 @@ class PairStates(NamedTuple):
             keys: queries and keys [2B, S, K]; None for the values.
         """
         keys = states if keys is None else keys
-        half = len(states) // 2
+        half = len(states) // 2  # rolling by B swaps first and second texts
         return attention(keys, keys.roll(half, 0), states.roll(half, 0), self.parts.other())  # type: ignore[no-any-return]
 
     def mean_and_max(self, words: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Documents: texts as sentences, each with an end behind it."""
+"""Documents: texts split into sentences, each followed by an end token."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ ENDINGS = ("ra", "len", "mi", "dos", "tun", "va", "kel", "zi")
 
 @dataclass(frozen=True)
 class Endings(Generated):
-    """Generated lists of words with the beginning of one of them; the label is its ending: "balen fira gomi fi-" -> "ra".
+    """Generated lists of words and the beginning of one of them: "balen fira gomi fi-" has the label "ra", its ending.
 
     All words of a text have different beginnings. A model that can attend to single words finds the queried one. A
     model with a single pooled vector must store all of them in it. Splits share no texts.

@@ -144,7 +144,7 @@ class HierarchyLevel(nn.Module):
 
 
 class HierarchicalAttention(nn.Module):
-    r"""A document as its sentences and a sentence as its words, each level with recurrent layers and attention.
+    r"""Document classifier with two levels, words and sentences, each with recurrent layers and attention.
 
     .. math:: u_{it} = \tanh(W_w h_{it} + b_w), \quad \alpha_{it} = \mathrm{softmax}_t(u_{it}^\top u_w), \quad
               s_i = \sum_t \alpha_{it} h_{it}
@@ -152,26 +152,26 @@ class HierarchicalAttention(nn.Module):
     .. math:: u_i = \tanh(W_s h_i + b_s), \quad \alpha_i = \mathrm{softmax}_i(u_i^\top u_s), \quad
               v = \sum_i \alpha_i h_i, \quad p(\text{label}) = \mathrm{softmax}(W_c v + b_c)
 
-    h_it are the states of a recurrent layer in both directions over the words t of sentence i, h_i those of another
-    over the vectors s_i of the sentences.
+    h_it are the states of a bidirectional recurrent layer over the words t of sentence i, h_i those of another over the
+    sentence vectors s_i.
 
     Args:
-        size: number of words.
+        size: vocabulary size.
         num_classes: number of labels.
         embedding_dim: width of the embeddings.
         hidden_dim: width C of the states of both levels; each direction has half of it.
         cells: recurrent cells of both levels, by kind or with all their arguments.
-        pooling: of both levels: `"attention"`, `"mean"` or `"max"`.
+        pooling: pooling of both levels: `"attention"`, `"mean"` or `"max"`.
         attention_dim: width of u_it and u_i; null in a recipe for that of the states.
         dropout: dropout of the embeddings, of the states of both levels and of v.
-        word_dropout: probability that a word becomes unknown in training; see `WordDropout`.
+        word_dropout: probability that a word is replaced by the unknown token in training; see `WordDropout`.
         scale: largest entry of an embedding at initialisation; null in a recipe for 0.1.
 
-    Shapes: text [B, T], with `</s>` behind each sentence, lengths [B] -> logits [B, num_classes]. With attention,
-    weights [B, 2, T]: α_i α_it at word t of sentence i, and α_i at the end of sentence i.
+    Shapes: text [B, T], with `</s>` after each sentence, lengths [B] -> logits [B, num_classes]. With attention,
+    weights [B, 2, T]: α_i α_it at word t of sentence i, and α_i at the end token of sentence i.
 
     Yang, Yang, Dyer, He, Smola & Hovy 2016, "Hierarchical Attention Networks for Document Classification", section 2,
-    equations 1 to 11; `pooling` makes the paper's HN-ATT, HN-AVE and HN-MAX. Theirs has no dropout.
+    equations 1 to 11. `pooling` selects the HN-ATT, HN-AVE and HN-MAX of the paper, which has no dropout.
 
     >>> model = HierarchicalAttention(11, 2, embedding_dim=3, hidden_dim=4)
     >>> predicted = model(torch.tensor([[5, 6, 3, 7, 3], [8, 3, 0, 0, 0]]), torch.tensor([5, 2]))

@@ -56,10 +56,11 @@ class SplitPair(NamedTuple):
 
     def together(self, weights: Tensor, size: int) -> Weights:
         """Convert weights [2B, r, S] on the texts to weights [B, r, T] on the pair rows; 0 at the separator."""
-        first, second = weights.chunk(2)
+        first, second = weights.chunk(2)  # [B, r, S]
         rows = self._places(size, weights.shape[2])
         shape = (*first.shape[:2], size)
-        joint = first.gather(2, rows.before.expand(shape)) * rows.is_first.unsqueeze(1)
+        # Indices outside a text are clamped; the masks set their weights to zero.
+        joint = first.gather(2, rows.before.expand(shape)) * rows.is_first.unsqueeze(1)  # [B, r, T]
         joint = joint + second.gather(2, rows.behind.unsqueeze(1).expand(shape)) * rows.is_second.unsqueeze(1)
         return Weights.of(joint.unsqueeze(1), has_heads=False)
 

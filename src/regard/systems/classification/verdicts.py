@@ -1,4 +1,4 @@
-"""Reviews in many sentences, one of which has the verdict."""
+"""Generated reviews of many sentences, one of which determines the label."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ class PairSubject(_Pairs):
 class AcrossSubject(_Pairs):
     """Model with attention between the words of two texts: one row of weights per word, [B, T, T].
 
-    An answer under other weights costs a full forward pass, so there is no search for adversarial weights.
+    An answer under other weights costs a full forward pass, so no alternative weights are searched.
     """
 
     searched = False
@@ -138,7 +138,7 @@ class AcrossSubject(_Pairs):
         return predicted.attended.weights()
 
     def weights(self, texts: SubjectBatch) -> Tensor:
-        """Return the mean weights over the attention rows of all words, [B, T]."""
+        """Return the mean weights over the attention rows of all words, [B, T]; zeros for a pair without words."""
         return self.attend(texts).sum(1) / texts.sizes.clamp(min=1).unsqueeze(1)
 
     def answer(self, encoded: SubjectBatch, weights: Tensor) -> Tensor:

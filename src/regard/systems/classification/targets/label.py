@@ -1,4 +1,4 @@
-"""One label per text."""
+"""Target with one label per text."""
 
 from __future__ import annotations
 

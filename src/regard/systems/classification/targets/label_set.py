@@ -1,4 +1,4 @@
-"""Any number of labels per text."""
+"""Target with any number of labels per text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A number per text."""
+"""Target with a number per text."""
 
 from __future__ import annotations
 
