@@ -126,6 +126,6 @@ class AttentiveReader(nn.Module):
 
     def answer(self, read: ReadStory, context: Tensor) -> Tensor:
         """Return logits [B, V] from the attention context [B, 1, C]."""
-        hidden = torch.tanh(self.hidden_map(torch.cat((context.squeeze(1), read.question), dim=1)))
+        hidden = torch.tanh(self.hidden_map(torch.cat((context.squeeze(1), read.question), dim=1)))  # [B, H]
         logits: Tensor = self.output_map(self.dropout(hidden))
         return logits

@@ -99,7 +99,7 @@ class Answering(Task):
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
         asked = batch.view(StoryBatch)
         predicted: ModelOutput = model(asked.story, asked.question, asked.story_lengths)
-        right = asked.answer[:, 0] - len(SPECIALS)
+        right = asked.answer[:, 0] - len(SPECIALS)  # [B]; class 0 is the first word after the special tokens
         smoothing = 0.0 if update is None else self.smoothing
         total, nll = token_loss(_words(predicted), right, padding=_UNKNOWN, smoothing=smoothing)
         return Loss(total, nll.detach(), int((right != _UNKNOWN).sum()))

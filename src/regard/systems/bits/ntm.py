@@ -183,6 +183,7 @@ class NTM(nn.Module):
             hidden, controller = self.controller.step(seen, state.controller)
         else:
             hidden, controller = self.controller(seen), None
+        # Reads see the tape of the previous step; the write takes effect in the next one.
         read, tape, heads = self.heads(hidden.unsqueeze(1), state.tape, state.heads, joined)
         return hidden, NTMState(tape, read, controller, heads)
 

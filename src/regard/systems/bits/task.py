@@ -129,6 +129,7 @@ class Bits(Task):
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
         episodes = batch.view(EpisodeBatch)
         predicted: ModelOutput = model(episodes.inputs)
+        # [B, T, O]; in float32, so that the sum over all steps is accurate in mixed precision
         each = F.binary_cross_entropy_with_logits(predicted.logits.float(), episodes.targets, reduction="none")
         total = (each * episodes.asked.unsqueeze(2)).sum()
         return Loss(total, total.detach(), batch.tokens)

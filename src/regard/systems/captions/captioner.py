@@ -191,7 +191,7 @@ class Captioner(EncoderDecoder[DecoderState]):
         if self.looking == "marginal":
             return self._marginal(self.attention, words, state)
         top = state.layers.top.unsqueeze(1)
-        attended = state.shared.read(self.attention, top, state.read)
+        attended = state.shared.read(self.attention, top, state.read)  # the query is h_{t-1}, before this step
         context = self._gated(attended.context, top)
         new, layers = self.layers.step(torch.cat((words, context), dim=-1).squeeze(1), state.layers)
         features = (words, new.unsqueeze(1), context)
@@ -215,7 +215,7 @@ class Captioner(EncoderDecoder[DecoderState]):
         values = values.repeat_interleave(state.shared.copies, 0) if state.shared.copies > 1 else values
         each = self._gated(values.unsqueeze(1), outputs.unsqueeze(2))  # [B, T or 1, S, E]
         summed = (self.word_map(words) + self.hidden_map(outputs)).unsqueeze(2) + each  # [B, T, S, E]
-        weights = attended.weights().unsqueeze(3)
+        weights = attended.weights().unsqueeze(3)  # [B, T, S, 1]
         # Masked regions have weight 0: clamping keeps their log finite, so that no gradient becomes NaN.
         log_alpha = weights.clamp(min=torch.finfo(weights.dtype).tiny).log()
         mixed = (log_alpha + log_softmax(self._logits(summed))).logsumexp(2)  # [B, T, V]

@@ -159,7 +159,7 @@ class Captioning(Task):
 
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
         pair = batch.view(CaptionBatch)
-        wanted = pair.caption[:, 1:]
+        wanted = pair.caption[:, 1:]  # teacher forcing: inputs without the last token, targets without the first
         predicted: ModelOutput = model(pair.picture, pair.picture_lengths, pair.caption[:, :-1])
         smoothing = 0.0 if update is None else self.smoothing
         total, nll = token_loss(predicted.logits, wanted, padding=PAD, smoothing=smoothing)
@@ -183,7 +183,8 @@ class Captioning(Task):
         if self.hard.baseline == "others":
             return RewardedDraws(self.hard.reward, self.hard.entropy).loss(predicted, wanted)
         inside = wanted != PAD
-        said = log_softmax(predicted.logits.detach()).gather(2, wanted.unsqueeze(2)).squeeze(2)
+        # Detached: the reward of REINFORCE has no gradient.
+        said = log_softmax(predicted.logits.detach()).gather(2, wanted.unsqueeze(2)).squeeze(2)  # [B, T]
         reward = said.masked_fill(~inside, 0.0).sum(1)  # [B], log-likelihood of the whole caption
         log_prob, entropy = (
             predicted.extras[f"sample_{name}"].sum(1).masked_fill(~inside, 0.0).sum(1)  # [B, H, T] -> [B]

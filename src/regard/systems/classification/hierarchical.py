@@ -209,8 +209,8 @@ class HierarchicalAttention(nn.Module):
     def forward(self, text: Tensor, lengths: Tensor | None = None) -> ModelOutput:
         """Map documents [B, T] of true `lengths` [B] to logits [B, num_classes]."""
         rows = SentenceRows.of(self.word_dropout(text), lengths)
-        sentences, word_weights = self._sentences(rows.ids, rows.lengths)
-        document, sentence_weights = self.sentence_level(rows.together(sentences), rows.counts)
+        sentences, word_weights = self._sentences(rows.ids, rows.lengths)  # [N, C], [N, J]
+        document, sentence_weights = self.sentence_level(rows.together(sentences), rows.counts)  # [B, C], [B, S]
         logits: Tensor = self.output_map(self.dropout(document))
         if word_weights is None or sentence_weights is None:
             return ModelOutput(logits)
@@ -229,5 +229,5 @@ class HierarchicalAttention(nn.Module):
             vector, weight = self.word_level(self.words(ids[part, :longest]), lengths[part])
             vectors.append(vector)
             weights += [] if weight is None else [F.pad(weight, (0, ids.shape[1] - longest))]
-        back = order.argsort()
+        back = order.argsort()  # inverse permutation, to restore the original order
         return torch.cat(vectors)[back], torch.cat(weights)[back] if weights else None

@@ -179,7 +179,8 @@ class Classification(Task):
         total, nll = self.target.loss(predicted.logits, labelled.label, smoothing=smoothing, weights=weights)
         if update is None:
             return Loss(total, nll, self.target.count(labelled.label))
-        if "penalty" in predicted.extras:  # an empty text has no words that hops could look at
+        if "penalty" in predicted.extras:
+            # Empty texts have no attention weights, so their penalty would be a constant.
             total = total + predicted.extras["penalty"].masked_fill(labelled.text_lengths == 0, 0.0).sum()
         outputs = Outputs(predicted.logits, labelled.label != IGNORE) if isinstance(self.target, LabelTarget) else None
         return Loss(total, nll, batch.tokens, outputs=outputs)
@@ -188,7 +189,7 @@ class Classification(Task):
         if not isinstance(model, Acceptor) or model.compares:
             return None
         if not isinstance(self.target, LabelTarget):
-            return None  # rows that fill up a recorded batch would count: only a single label can be IGNORE
+            return None  # rows that pad a captured batch would enter the loss: only single labels can be IGNORE
         return "steps" if isinstance(model.encoder, LSTMNEncoder) else "at once"
 
     def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
@@ -209,7 +210,7 @@ class Classification(Task):
                 weights = None if predicted.attended is None else predicted.attended.weights().float().cpu()
             for row, index in enumerate(part):
                 pieces = tokenizer.tokens(encoded[index] or [UNK])
-                rows = len(pieces) if self.across else None  # of tokens, otherwise of hops
+                rows = len(pieces) if self.across else None  # rows are tokens, otherwise hops
                 looked = None if weights is None else weights[row, :rows, : len(pieces)]
                 answers[index] = [
                     Prediction(

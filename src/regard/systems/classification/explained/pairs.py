@@ -138,7 +138,7 @@ class AcrossSubject(_Pairs):
         return predicted.attended.weights()
 
     def weights(self, texts: SubjectBatch) -> Tensor:
-        """Return the mean weights over the attention rows of all words, [B, T]; zeros for a pair without words."""
+        """Return the mean weights over the attention rows of all words, [B, T]; zeros for a pair with an empty text."""
         return self.attend(texts).sum(1) / texts.sizes.clamp(min=1).unsqueeze(1)
 
     def answer(self, encoded: SubjectBatch, weights: Tensor) -> Tensor:

@@ -71,9 +71,8 @@ class LabelSetTarget(Target):
     def averaged(self, logits: Sequence[Tensor]) -> Tensor:
         """Return the logits of the mean probability of each label."""
         each = torch.stack([one.to(statistics_dtype(one.dtype)) for one in logits])
-        return F.logsigmoid(each).logsumexp(0) - F.logsigmoid(-each).logsumexp(
-            0
-        )  # log p̄ / (1 - p̄), without rounding p̄ to 0 or 1
+        # log p̄ / (1 - p̄) in the log domain, because p̄ itself may round to 0 or 1.
+        return F.logsigmoid(each).logsumexp(0) - F.logsigmoid(-each).logsumexp(0)
 
     def unigram_loss(self, corpus: Corpus, field: str) -> float:
         """Return the summed entropy of the labels, from their frequencies."""
