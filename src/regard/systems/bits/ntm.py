@@ -60,8 +60,8 @@ class NTM(nn.Module):
               M_t = \mathrm{write}(h_t, M_{t-1}), \quad p(y_t) = \sigma(W [h_t; r_t] + b)
 
     Read and write heads use the same addressing, by content and by shifts (see `Addressing`). In each step, all heads
-    address the tape of the previous step; then it is written to. The tape is a ring of N rows, so shifts past the
-    last row wrap around to the first.
+    address the tape of the previous step; then it is written to. The tape is a ring of N rows: shifts past the last row
+    wrap around, so more than N entries overwrite the first ones.
 
     Args:
         input_dim: width of an input vector.
