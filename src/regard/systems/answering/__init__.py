@@ -1,4 +1,4 @@
-"""Answering: a word that answers a question about a story."""
+"""Question answering about a story, with one word as the answer."""
 
 from __future__ import annotations
 

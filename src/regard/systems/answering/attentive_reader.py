@@ -1,4 +1,4 @@
-"""A reader of a story as one text, with attention from the question to its words."""
+"""Attentive reader: the story is encoded as one text, and the question attends to its words."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from regard.specials import PAD
 
 
 class StoryWords(NamedTuple):
-    """The words of stories, one after another.
+    """Words of each story as one sequence, without sentence padding.
 
     Attributes:
         ids: [B, T], padded.
-        lengths: [B], words of each story.
-        sentence: [B, T], number of the sentence that each word is in.
+        lengths: [B], number of words of each story.
+        sentence: [B, T], index of the sentence that contains each word.
     """
 
     ids: Tensor
@@ -34,7 +34,7 @@ class StoryWords(NamedTuple):
 
     @classmethod
     def of(cls, story: Tensor) -> StoryWords:
-        """Return the words of stories [B, N, J] without the padding of their sentences.
+        """Flatten stories [B, N, J] to words [B, T], without the padding inside each story.
 
         >>> StoryWords.of(torch.tensor([[[5, 6], [7, 0]], [[8, 0], [0, 0]]])).ids
         tensor([[5, 6, 7],
@@ -47,13 +47,14 @@ class StoryWords(NamedTuple):
         longest = max(int(lengths.max()) if batch else 0, 1)
         if not flat.shape[1]:  # no story has a sentence
             return cls(story.new_zeros(batch, 1), lengths, story.new_zeros(batch, 1))
-        order = (~there).long().sort(dim=1, stable=True).indices[:, :longest]  # words first, in their order
+        # A stable sort by "is padding" moves the words to the front and keeps their order.
+        order = (~there).long().sort(dim=1, stable=True).indices[:, :longest]  # [B, T]
         sentence = torch.arange(count, device=story.device).repeat_interleave(size).expand(batch, -1)
-        return cls(flat.gather(1, order), lengths, sentence.gather(1, order))
+        return cls(flat.gather(1, order), lengths, sentence.gather(1, order))  # each [B, T]
 
 
 class ReadStory(NamedTuple):
-    """States of the words of stories [B, T, C], the questions [B, C], and where words are."""
+    """Encoder states of story words [B, T, C], question summaries [B, C] and the mask of the words."""
 
     states: Tensor
     question: Tensor
@@ -61,7 +62,7 @@ class ReadStory(NamedTuple):
 
 
 class AttentiveReader(nn.Module):
-    r"""A word that answers a question about a story, by attention to the words of the story.
+    r"""Reader that answers a question with one word, by attention from the question to the words of the story.
 
     .. math:: h = \mathrm{encoder}(\text{story}), \quad u = \mathrm{encoder}(\text{question}), \quad
               a = \mathrm{softmax}_t\bigl(w^\top \tanh(W_h h_t + W_u u)\bigr), \quad r = \sum_t a_t h_t
@@ -69,16 +70,16 @@ class AttentiveReader(nn.Module):
     .. math:: p(\text{answer}) = \mathrm{softmax}\bigl(W \tanh(W_r r + W_q u)\bigr)
 
     Args:
-        encoder: encoder of the story as one text and of the question, by `kind` and its arguments in a recipe.
-        num_answers: number of words.
-        hidden_dim: width of the attention and of the layer before the words; None for that of the states.
-        dropout: dropout of the states and of the layer before the words.
+        encoder: encoder of the story (as one text) and of the question, by `kind` and its arguments in a recipe.
+        num_answers: number V of candidate answer words.
+        hidden_dim: width of the attention and of the layer before the output; None for the width of the states.
+        dropout: dropout of the encoder states and of the layer before the output.
 
-    Shapes: story [B, N, J], question [B, J'], sentences [B] -> logits [B, V]. `attended` has the weight of each
+    Shapes: story [B, N, J], question [B, J'], sentences [B] -> logits [B, V]. `attended` contains one weight per
     sentence, the sum over its words, [B, 1, N].
 
-    Hermann et al. 2015, "Teaching Machines to Read and Comprehend", section 3.2, with an encoder of its own for the
-    question. Jain & Wallace 2019 explain it on bAbI.
+    Hermann et al. 2015, "Teaching Machines to Read and Comprehend", section 3.2. Jain & Wallace 2019 study its
+    attention on bAbI.
 
     >>> from regard.models import RecurrentEncoder
     >>> model = AttentiveReader(RecurrentEncoder(11, embedding_dim=3, hidden_dim=6, bidirectional=True), 11).eval()
@@ -101,12 +102,13 @@ class AttentiveReader(nn.Module):
         self.output_map = nn.Linear(hidden, num_answers)
 
     def forward(self, story: Tensor, question: Tensor, sentences: Tensor | None = None) -> ModelOutput:
-        """Words of stories [B, N, J] and of questions [B, J'] -> logits [B, V]."""
+        """Map words of stories [B, N, J] and of questions [B, J'] to logits [B, V]."""
         words = StoryWords.of(story)
         read = self.read(words.ids, words.lengths, question)
         attended = self.attend(read)
         by_sentence = attended.weights()[:, 0]  # [B, T]
         batch, count, _ = story.shape
+        # One column even without sentences: `words.sentence` is all zeros then, and scatter_add needs an index 0.
         found = by_sentence.new_zeros(batch, max(count, 1)).scatter_add(1, words.sentence, by_sentence)[:, :count]
         logits = self.answer(read, attended.context)
         return ModelOutput(logits, attended=Weights.of(found[:, None, None], has_heads=False))
@@ -118,12 +120,12 @@ class AttentiveReader(nn.Module):
         return ReadStory(self.dropout(read.states), self.dropout(asked.summary), read.mask)
 
     def attend(self, read: ReadStory) -> Attended:
-        """Let questions attend to the words of their stories."""
+        """Compute the attention of each question over the words of its story."""
         attended: Attended = self.attention(read.question.unsqueeze(1), read.states, mask=read.mask)
         return attended
 
     def answer(self, read: ReadStory, context: Tensor) -> Tensor:
-        """Return logits [B, V] by what was read, [B, 1, C]."""
-        hidden = torch.tanh(self.hidden_map(torch.cat((context.squeeze(1), read.question), dim=1)))
+        """Return logits [B, V] from the attention context [B, 1, C]."""
+        hidden = torch.tanh(self.hidden_map(torch.cat((context.squeeze(1), read.question), dim=1)))  # [B, H]
         logits: Tensor = self.output_map(self.dropout(hidden))
         return logits

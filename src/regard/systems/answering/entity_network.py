@@ -1,4 +1,4 @@
-"""Recurrent entity networks: a memory of a few entities that every sentence may rewrite."""
+"""Recurrent entity network: a memory of entity blocks that each sentence updates through gates."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from regard.nn.dropout import Dropout
 from regard.nn.scores.dot import Dot
 from regard.ops.attended import Attended
 
-_SPREAD = 0.1  # standard deviation of the parameters at the start, as in the paper
-_LEAST = 1e-6  # a block of zeros keeps its direction
+_SPREAD = 0.1  # standard deviation of the initial parameters, as in the paper
+_LEAST = 1e-6  # lower bound of norms and sums that are divided by, so that zeros do not give NaN
 
 
 class EntityState(NamedTuple):
-    """A memory after a story.
+    """State of an entity memory after a story.
 
     Attributes:
         blocks: [B, M, d], one unit vector per entity.
-        gates: [B, M, N], how far each sentence opened each block; 0 at padding.
+        gates: [B, M, N], gate of each block at each sentence; 0 at padding.
     """
 
     blocks: Tensor
@@ -33,18 +33,18 @@ class EntityState(NamedTuple):
 
 
 class EntityMemory(nn.Module):
-    r"""M blocks, each with a key, that sentences open and rewrite one after the other.
+    r"""Gated recurrent memory of M blocks with one key each, updated once per sentence.
 
     .. math:: g_j = \sigma(s_t^\top h_j + s_t^\top w_j), \quad \tilde h_j = \phi(U h_j + V w_j + W s_t), \quad
               h_j \leftarrow \frac{h_j + g_j \tilde h_j}{\lVert h_j + g_j \tilde h_j \rVert}
 
-    A block begins as its key. Dividing by the length forgets: what is written weakens what was there.
+    A block is initialized with its key. The normalization makes it forget: new content reduces the share of the old.
 
     Args:
-        dim: d.
-        num_blocks: M.
+        dim: width d of sentences and blocks.
+        num_blocks: number M of blocks.
 
-    Parameters: `keys` w [M, d], `state_map` U, `key_map` V, `input_map` W [d, d], `slope` of φ, a PReLU.
+    Parameters: `keys` w [M, d]; `state_map` U, `key_map` V, `input_map` W, each [d, d]; `slope` of φ, a PReLU.
 
     Shapes: sentences [B, N, d], inside [B, N] -> `EntityState`.
 
@@ -66,44 +66,46 @@ class EntityMemory(nn.Module):
             nn.init.normal_(layer.weight, std=_SPREAD)
 
     def forward(self, sentences: Tensor, inside: Tensor) -> EntityState:
-        """Write the sentences of stories, in order."""
+        """Update the blocks with sentences [B, N, d] in order; sentences outside the mask [B, N] leave them as is."""
         blocks = self.keys.expand(len(sentences), -1, -1)  # [B, M, d]
+        # Terms that do not depend on the blocks are computed for all sentences in parallel, before the recurrence.
         opened = sentences @ self.keys.T  # [B, N, M]
         written = self.key_map(self.keys) + self.input_map(sentences).unsqueeze(2)  # [B, N, M, d]
         gates = []
         for number in range(sentences.shape[1]):
             energy = (blocks @ sentences[:, number].unsqueeze(2)).squeeze(2) + opened[:, number]  # [B, M]
             gate = torch.sigmoid(energy).masked_fill(~inside[:, number, None], 0.0)
-            candidate = self.slope(self.state_map(blocks) + written[:, number])
+            candidate = self.slope(self.state_map(blocks) + written[:, number])  # [B, M, d]
             after = F.normalize(blocks + gate.unsqueeze(2) * candidate, dim=-1, eps=_LEAST)
+            # A gate of 0 alone is not enough: normalizing would still change keys that are not unit vectors.
             blocks = torch.where(inside[:, number, None, None], after, blocks)
             gates.append(gate)
         return EntityState(blocks, torch.stack(gates, 2) if gates else sentences.new_zeros(*blocks.shape[:2], 0))
 
 
 class EntityNetwork(nn.Module):
-    r"""A word that answers a question about a story, from a memory of entities.
+    r"""Reader that answers a question with one word, from a recurrent memory of entities.
 
     .. math:: s_t = \sum_i f_i \odot e_{ti}, \quad q = \sum_i f^q_i \odot e_i, \quad p = \mathrm{softmax}(q^\top h), \\
               u = \sum_j p_j h_j, \quad \text{logits} = R\, \phi(q + H u)
 
-    The story is read once, before the question: the memory holds the state of a world, in time O(N M), and questions
-    read it in O(M). `attended` has the share of each sentence in what was read, Σ_j p_j g_jt / Σ_t g_jt; extras are
-    the `gates` [B, M, N] and the weights over blocks `read` [B, M].
+    The story is encoded once, without the question, in time O(N M); each question then attends to M blocks.
+    `attended` contains the contribution of each sentence, Σ_j p_j g_jt / Σ_t g_jt. The extras are the `gates`
+    [B, M, N] and the attention weights over blocks, `read` [B, M].
 
     Args:
-        vocab_size: V, words of stories, questions and answers.
-        num_answers: the same V; what a recipe gives.
+        vocab_size: size V of the vocabulary of stories, questions and answers.
+        num_answers: number of candidate answers; must equal `vocab_size`. A recipe sets both.
         dim: width d of embeddings and blocks.
         num_blocks: number M of blocks.
-        memory_size: number of sentences that are read, the last ones of a story.
-        max_words: number of words of a sentence that have a mask f_i; later ones share the last.
+        memory_size: number of sentences that are read, counted from the end of the story.
+        max_words: number of word positions with a mask f_i of their own; later positions use the last one.
         dropout: dropout of the embeddings.
 
     Shapes: story [B, N, J], question [B, J'], sentences [B] -> logits [B, V].
 
-    Henaff, Weston, Szlam, Bordes & LeCun 2017, "Tracking the World State with Recurrent Entity Networks". Special words
-    (padding, unknown, ...) are no answers, and keys are learned.
+    Henaff, Weston, Szlam, Bordes & LeCun 2017, "Tracking the World State with Recurrent Entity Networks", with learned
+    keys. The task excludes special tokens (padding, unknown, ...) from the answers.
 
     >>> model = EntityNetwork(11, 11, dim=5, num_blocks=3).eval()
     >>> predicted = model(torch.ones(2, 3, 7).long(), torch.ones(2, 4).long(), torch.tensor([3, 1]))
@@ -146,20 +148,20 @@ class EntityNetwork(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, story: Tensor, question: Tensor, sentences: Tensor | None = None) -> ModelOutput:
-        """Words of stories [B, N, J] with so many `sentences` [B], and of questions [B, J'] -> logits [B, V]."""
+        """Map stories [B, N, J] with numbers of `sentences` [B], and questions [B, J'], to logits [B, V]."""
         inside = self._inside(story, sentences)
         written = self.memory(self._summed(story, self.masks), inside)
         asked = self._summed(question, self.question_masks)  # [B, d]
         read = self.attention(asked.unsqueeze(1), written.blocks)
         logits = self.output_map(self.slope(asked + self.hop_map(read.context.squeeze(1))))
         looked = read.weights().squeeze(1)  # [B, M]
-        shares = written.gates / written.gates.sum(2, keepdim=True).clamp(min=_LEAST)
+        shares = written.gates / written.gates.sum(2, keepdim=True).clamp(min=_LEAST)  # [B, M, N]
         weights = (looked.unsqueeze(1) @ shares).unsqueeze(1)  # [B, 1, 1, N]
         attended = Attended.from_weights(read.context, weights, has_heads=False)
         return ModelOutput(logits, attended=attended, extras={"gates": written.gates, "read": looked})
 
     def _inside(self, story: Tensor, sentences: Tensor | None) -> Tensor:
-        """Return which sentences are read, [B, N]: those of the story, as far back as the memory goes."""
+        """Return the mask [B, N] of the last `memory_size` sentences of each story, without padding."""
         batch, size = story.shape[:2]
         count = torch.full((batch,), size, device=story.device) if sentences is None else sentences.to(story.device)
         mask = Mask.padding(count).allowed((batch, 1, 1, size), device=story.device)[:, 0, 0]
@@ -167,7 +169,7 @@ class EntityNetwork(nn.Module):
         return mask & (age <= self.memory_size)
 
     def _summed(self, words: Tensor, masks: Tensor) -> Tensor:
-        """Return Σ_i f_i ⊙ e_i over the last dimension of words: [..., J] -> [..., d]."""
+        """Encode each sentence as Σ_i f_i ⊙ e_i over its words: [..., J] -> [..., d]."""
         place = torch.arange(words.shape[-1], device=words.device).clamp(max=len(masks) - 1)
         summed: Tensor = (self.dropout(self.words(words)) * masks[place]).sum(-2)
         return summed

@@ -1,4 +1,4 @@
-"""Readers of stories as explanations see them: words or sentences with weights, and an answer of one word."""
+"""Adapters of story readers for explanation methods: attention over words or sentences, one-word answers."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from regard.systems.answering.memory_network import MemoryNetwork
 
 
 def subject_of(model: nn.Module, tokenizer: Tokenizer) -> StagedSubject:
-    """Return a reader of stories as a subject.
+    """Wrap a story reader as a subject of explanations.
 
     Args:
-        model: the reader.
-        tokenizer: of stories, questions and answers.
+        model: an attentive reader or a memory network.
+        tokenizer: tokenizer of stories, questions and answers.
 
     Raises:
-        ValueError: it does not attend to its story, or learns by energies without a softmax.
+        ValueError: the model does not attend to the story, or its linear start is not over (no softmax yet).
     """
     if isinstance(model, AttentiveReader):
         return WordSubject(model, tokenizer)
@@ -42,18 +42,18 @@ def subject_of(model: nn.Module, tokenizer: Tokenizer) -> StagedSubject:
 
 
 class _StorySubject(StagedSubject):
-    """A reader of stories; the question stays whole.
+    """Base class of story readers; only the story is perturbed, never the question.
 
     Args:
-        model: in evaluation mode.
-        tokenizer: of stories, questions and answers.
+        model: model in evaluation mode.
+        tokenizer: tokenizer of stories, questions and answers.
     """
 
     def __init__(self, model: nn.Module, tokenizer: Tokenizer) -> None:
         self.tokenizer, self.device = tokenizer, device_of(model)
 
     def read(self, inputs: Sequence[str]) -> SubjectBatch:
-        """Return stories as sentences [B, N, J], their questions beside them."""
+        """Encode stories as sentences [B, N, J]; the questions [B, J'] are in `beside`."""
         asked = [Sentences.of(given) or Sentences([given]) for given in inputs]
         rows = encoded_sentences([text[:-1] for text in asked], self.tokenizer.encode_all)
         story, sentences = map(torch.from_numpy, nested(rows))
@@ -62,18 +62,18 @@ class _StorySubject(StagedSubject):
         return SubjectBatch(story.to(self.device), sentences.to(self.device), PAD, beside=(question.to(self.device),))
 
     def name(self, given: str, texts: SubjectBatch, answer: int) -> str:
-        """Return the question with its answer."""
+        """Return the question followed by its answer."""
         question = (Sentences.of(given) or [given])[-1]
         return f"{question}? {self.tokenizer.tokens([answer + len(SPECIALS)])[0]}"
 
 
 def _answers(logits: Tensor) -> Tensor:
-    """Return the probabilities of words [B, V - 4]: special ids are no answers."""
+    """Return the probabilities of the answer words [B, V - 4], without the special tokens."""
     return logits[:, len(SPECIALS) :].softmax(-1)
 
 
 class SentenceSubject(_StorySubject):
-    """A memory network, by the weights of sentences in each hop."""
+    """Memory network, explained by the weights of the sentences in each hop."""
 
     unit: ClassVar[str] = "sentence"
 
@@ -86,28 +86,28 @@ class SentenceSubject(_StorySubject):
         return list(Sentences.of(given)[:-1])
 
     def encode(self, texts: SubjectBatch) -> StoryMemory:
-        """Return question and memories."""
+        """Embed the question and the memories of each hop."""
         (question,) = texts.beside
         return self.model.ready_hops().remember(texts.ids, question, Mask.padding(texts.lengths))
 
     def attend(self, encoded: StoryMemory) -> Tensor:
-        """Return the weights of each hop, [B, K, N]."""
+        """Return the attention weights of each hop over the sentences, [B, K, N]."""
         return torch.cat([read.weights() for read in self.model.hops.read(encoded).reads], 1)
 
     def answer(self, encoded: StoryMemory, weights: Tensor) -> Tensor:
-        """Return the probabilities of words."""
+        """Return the probabilities of the answer words [B, V - 4] under the given weights."""
         return _answers(self.model.answer(self.model.hops.recall(encoded, weights)))
 
 
 class WordSubject(_StorySubject):
-    """An attentive reader, by the weights of the words of the story."""
+    """Attentive reader, explained by the weights of the words of the story."""
 
     def __init__(self, model: AttentiveReader, tokenizer: Tokenizer) -> None:
         super().__init__(model, tokenizer)
         self.model, self.embeddings = model, (embeddings_of(model.encoder),)
 
     def read(self, inputs: Sequence[str]) -> SubjectBatch:
-        """Return stories as words [B, T], their questions beside them."""
+        """Encode stories as words [B, T]; the questions [B, J'] are in `beside`."""
         texts = super().read(inputs)
         words = StoryWords.of(texts.ids)
         return texts._replace(ids=words.ids, lengths=words.lengths)
@@ -117,14 +117,14 @@ class WordSubject(_StorySubject):
         return self.tokenizer.tokens(self.read([given]).ids[0].tolist())
 
     def encode(self, texts: SubjectBatch) -> ReadStory:
-        """Return the states of words and question."""
+        """Encode the story and the question."""
         (question,) = texts.beside
         return self.model.read(texts.ids, texts.lengths, question)
 
     def attend(self, encoded: ReadStory) -> Tensor:
-        """Return the weights of the words, [B, 1, T]."""
+        """Return the attention weights of the words, [B, 1, T]."""
         return self.model.attend(encoded).weights()
 
     def answer(self, encoded: ReadStory, weights: Tensor) -> Tensor:
-        """Return the probabilities of words."""
+        """Return the probabilities of the answer words [B, V - 4] under the given weights."""
         return _answers(self.model.answer(encoded, weights @ encoded.states))

@@ -1,4 +1,4 @@
-"""End-to-end memory networks: a question reads a story several times over, and answers with a word."""
+"""End-to-end memory network: the question attends to the story in several hops; the answer is one word."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from regard.nn.hops import MemoryHops, StoryEncoder, Tying
 
 
 class MemoryNetwork(nn.Module):
-    r"""A word that answers a question about a story.
+    r"""Reader that answers a question with one word, by several attention hops over the sentences of a story.
 
     .. math:: u^{K+1} = \mathrm{hops}(\text{story}, \text{question}), \quad
               p(\text{answer}) = \mathrm{softmax}(W u^{K+1})
 
-    With adjacent tying W is the last hop's output table, Wᵀ = C^K, so that a word means the same in a story and as an
-    answer; layer-wise, W is a table of its own. Special words (padding, unknown, ...) are no answers.
+    With adjacent tying, W is tied to the output embeddings of the last hop, Wᵀ = C^K. With layer-wise tying, W is a
+    separate matrix. The task excludes special tokens (padding, unknown, ...) from the answers.
 
-    Of a story longer than `memory_size` only the most recent sentences are read. With a shorter one the rest of the
-    memory is empty: there a hop can look that needs nothing, and read nothing (`empty_slots`; see
-    `regard.nn.SlotSoftmax`).
+    Only the last `memory_size` sentences of a longer story are read. For a shorter story, the remaining slots are
+    empty memories: with `empty_slots`, a hop can attend to them and read zeros (see `regard.nn.SlotSoftmax`).
 
-    *Linear start*: with `linear_start` the hops begin without their softmax, and get it at the first validation whose
-    loss is no lower than the lowest before (`observe`). Which of both holds is saved with the weights.
+    *Linear start*: with `linear_start`, training starts without the softmax of the hops. The softmax is inserted at
+    the first validation whose loss is not lower than the lowest before (`observe`). This state is saved with the
+    weights.
 
     Args:
-        vocab_size: V, words of stories, questions and answers.
-        num_answers: the same V; what a recipe gives.
+        vocab_size: size V of the vocabulary of stories, questions and answers.
+        num_answers: number of candidate answers; must equal `vocab_size`. A recipe sets both.
         dim: width d of the embeddings.
         num_hops: number K of hops.
         tying: weight tying between hops: `"adjacent"` or `"layerwise"`.
-        memory_size: number of sentences in the memory, the last ones of a story.
+        memory_size: number of sentences in the memory, counted from the end of the story.
         empty_slots: include empty slots of the memory in the softmax.
         position_encoding: encode the order of words in a sentence.
-        noise: rate of empty memories in training; 0 for none.
-        linear_start: begin training without the softmax.
+        noise: rate of empty memories that are inserted in training; 0 for none.
+        linear_start: start training without the softmax.
 
     Sukhbaatar, Szlam, Weston & Fergus 2015, "End-To-End Memory Networks"; see `regard.nn.MemoryHops`.
 
@@ -93,27 +93,27 @@ class MemoryNetwork(nn.Module):
 
     @property
     def memory_size(self) -> int:
-        """Number of sentences that the memory holds."""
+        """Capacity of the memory in sentences."""
         return self.hops.max_sentences
 
     def forward(self, story: Tensor, question: Tensor, sentences: Tensor | None = None) -> ModelOutput:
-        """Words of stories [B, N, J] with so many `sentences` [B], and of questions [B, J'] -> logits [B, V]."""
+        """Map stories [B, N, J] with numbers of `sentences` [B], and questions [B, J'], to logits [B, V]."""
         mask = None if sentences is None else Mask.padding(sentences)
         found = self.ready_hops()(story, question, mask)
         return ModelOutput(self.answer(found.output), attended=concatenate_attended(found.reads))
 
     def ready_hops(self) -> MemoryHops:
-        """Return the hops with the aligner of this state of the training."""
+        """Return the hops with the current aligner: linear during the linear start, a softmax after it."""
         settled = SlotSoftmax(self.memory_size) if self.empty_slots else Softmax()
         self.hops.align(LinearAligner() if self.linear else settled)
         return self.hops
 
     def answer(self, output: Tensor) -> Tensor:
-        """Return logits [B, V] by the output of the hops [B, d]."""
+        """Return logits [B, V] from the output of the hops [B, d]."""
         return nn.functional.linear(output, self._answers())
 
     def observe(self, loss: float) -> str | None:
-        """Take note of a validation; what that changes, in a sentence."""
+        """Record a validation loss and end the linear start if it did not fall; return a notice if it ended."""
         if not self.linear:
             return None
         fell = loss < float(self.lowest)
@@ -124,7 +124,7 @@ class MemoryNetwork(nn.Module):
         return "the linear start is over: the validation loss fell no more, and the hops have their softmax back"
 
     def _answers(self) -> Tensor:
-        """W, [V, d]."""
+        """Return the output matrix W [V, d]."""
         if self.output_map is not None:
             return self.output_map.weight
         last = self.hops.encoders[-1]

@@ -1,4 +1,4 @@
-"""Recipe sections of answering: stories, a generated world, the memory network."""
+"""Recipe sections of question answering: story files and generated stories."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class StoriesData(SplitFiles):
-    """Stories with questions in the format of bAbI: numbered lines, a question with a tab and its answer."""
+    """Stories with questions in the bAbI format: numbered lines; a question line has a tab and the answer."""
 
     format: Literal["stories"]
     """Selects this format; `*` in a file name matches several: `qa*_train.txt`."""
@@ -29,7 +29,7 @@ class StoriesData(SplitFiles):
 
 
 class WorldData(GeneratedData):
-    """Stories of a small world with a question each, after the first tasks of bAbI; generated."""
+    """Generated stories about a small world, with one question each, modelled on the first bAbI tasks."""
 
     made: ClassVar[str] = "regard.systems.answering.world:World"
 
@@ -38,19 +38,19 @@ class WorldData(GeneratedData):
     asked: Literal["one_fact", "two_facts", "yes_no", "counting"] = "one_fact"
     """Kind of question: location of a person, location of an object, yes or no, or a count."""
     train_size: int = Field(1000, ge=1)
-    """Number of questions to train on."""
+    """Number of training questions."""
     valid_size: int = Field(500, ge=1)
-    """Number of questions to validate on."""
+    """Number of validation questions."""
     test_size: int = Field(1000, ge=1)
-    """Number of questions to test on; training has no story of them."""
+    """Number of test questions; their stories do not occur in training."""
     longest: int = Field(10, ge=4)
-    """Largest number of sentences of a story; the smallest is 4."""
+    """Largest number of sentences per story; the smallest is 4."""
     seed: int = 0
-    """Seed of the stories."""
+    """Random seed of the stories."""
 
 
 def check_tokenizer(recipe: Recipe) -> None:
-    """An answer is one word of the vocabulary."""
+    """Check that the tokenizer keeps each answer as one word of the vocabulary."""
     section = recipe.tokenizer
     if section.kind != "words":
         raise ValueError(f"an answer is one word, so kind is 'words' for the task 'answer'; it is {section.kind!r}")
@@ -59,5 +59,5 @@ def check_tokenizer(recipe: Recipe) -> None:
 
 
 def metric_options(recipe: Recipe, metric: Metric) -> Mapping[str, Any]:
-    """Return the options of metrics of labels: an answer is one label, whatever is in it."""
+    """Return the options of label metrics: an answer is a single label, even if it contains spaces or commas."""
     return {"whole": True} if metric.compares == "labels" else {}

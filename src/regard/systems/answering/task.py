@@ -1,4 +1,4 @@
-"""Answers to questions about a text: one word each."""
+"""Question answering task: one word as the answer to a question about a story."""
 
 from __future__ import annotations
 
@@ -40,25 +40,25 @@ _UNKNOWN = UNK - len(SPECIALS)
 
 @dataclass(frozen=True)
 class StoryBatch:
-    """Stories, questions and answers of one word."""
+    """Batch of stories, questions and one-word answers."""
 
     story: Tensor  # [B, N, J]
-    story_lengths: Tensor  # [B], sentences
+    story_lengths: Tensor  # [B], number of sentences
     question: Tensor  # [B, J']
     answer: Tensor  # [B, 1]
 
 
 @dataclass(frozen=True)
 class Answering(Task):
-    """Question answering with one word about a story: the loss of a reader, and its n likeliest words.
+    """Question answering about a story: the loss of a reader, and its n most probable answer words.
 
-    A model takes words of the story [B, N, J], of the question [B, J'] and the number of sentences [B], and gives
-    logits [B, V] over one vocabulary, of stories, questions and answers. A text that is asked has its question behind
-    its sentences: "Mary went home. John left. Where is Mary?", or a tab between them.
+    A model takes the words of the story [B, N, J], of the question [B, J'] and the number of sentences [B]. It returns
+    logits [B, V] over one vocabulary shared by stories, questions and answers. In an input text, the question follows
+    the story: "Mary went home. John left. Where is Mary?"; a tab may separate the sentences.
 
     Attributes:
         encoders: one tokenizer for "story", "question" and "answer".
-        smoothing: of the answers.
+        smoothing: label smoothing of the answers.
     """
 
     context: ClassVar[str | None] = "story"
@@ -86,7 +86,7 @@ class Answering(Task):
 
     @property
     def measured_in(self) -> str:
-        """Return the unit of the loss, for people."""
+        """Return the display name of the unit of the loss."""
         return "nats an answer"
 
     @property
@@ -99,7 +99,7 @@ class Answering(Task):
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
         asked = batch.view(StoryBatch)
         predicted: ModelOutput = model(asked.story, asked.question, asked.story_lengths)
-        right = asked.answer[:, 0] - len(SPECIALS)
+        right = asked.answer[:, 0] - len(SPECIALS)  # [B]; class 0 is the first word after the special tokens
         smoothing = 0.0 if update is None else self.smoothing
         total, nll = token_loss(_words(predicted), right, padding=_UNKNOWN, smoothing=smoothing)
         return Loss(total, nll.detach(), int((right != _UNKNOWN).sum()))
@@ -114,10 +114,11 @@ class Answering(Task):
         return "\t".join((*sentences, str(fields["question"])))
 
     def reference(self, text: str) -> str:
-        return self.tokenizer.normal(text)  # not by way of ids: an answer that training never had is wrong, not unknown
+        # Not through ids: an answer that does not occur in training must count as wrong, not as an unknown token.
+        return self.tokenizer.normal(text)
 
     def drawing(self, prediction: Prediction) -> Text | None:
-        """Return where each hop looked in the story."""
+        """Return a terminal drawing of the attention of each hop over the story."""
         return None if prediction.alignment is None else story_map(prediction.alignment, prediction.source_tokens)
 
     def shown_input(self, prediction: Prediction) -> str:
@@ -131,7 +132,7 @@ class Answering(Task):
         return [text]
 
     def input_warnings(self, model: Any, texts: Sequence[str]) -> list[str]:
-        """Of what is unknown, and of stories whose beginning is not read."""
+        """Return warnings about unknown words and about stories longer than the memory of the model."""
         asked = [Sentences.of(text) for text in texts]
         room = getattr(model, "memory_size", math.inf)
         return super().input_warnings(model, [" ".join(sentences) for sentences in asked]) + [
@@ -147,7 +148,7 @@ class Answering(Task):
 
     def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
         asked = [Sentences.of(text) or Sentences([text]) for text in texts]
-        order = sorted(range(len(texts)), key=lambda index: len(asked[index]))
+        order = sorted(range(len(texts)), key=lambda index: len(asked[index]))  # similar lengths: less padding
         answers: list[list[Prediction]] = [[] for _ in texts]
         for begin in range(0, len(order), batch):
             part = order[begin : begin + batch]
@@ -160,7 +161,7 @@ class Answering(Task):
         return answers
 
     def panels(self, model: Any, text: str, search: Search, *, head: int | None = None) -> list[Panel]:
-        """Return where each hop looked in the story."""
+        """Return a panel with the attention of each hop over the story."""
         no_head(head)
         (answer,) = self.predict(model, [text], replace(search, n_best=1))[0]
         if answer.alignment is None or not answer.alignment.numel():
@@ -183,7 +184,7 @@ class Answering(Task):
     def _answers(
         self, model: Any, asked: Sequence[Sequence[str]], n_best: int
     ) -> list[tuple[list[tuple[str, float]], Tensor | None]]:
-        """For each story with its question the likeliest words with log p, and where each hop looked [K, N]."""
+        """Return per text the n most probable words with log p, and the attention of each hop [K, N]."""
         device = next(model.parameters()).device
         rows = encoded_sentences([text[:-1] for text in asked], self.tokenizer.encode_all)
         story, sentences = map(torch.from_numpy, nested(rows))
@@ -201,16 +202,16 @@ class Answering(Task):
 
 
 def _words(predicted: ModelOutput) -> Tensor:
-    """The logits of words, [B, V - 4]: special ids are no answers."""
+    """Return the logits of the answer words [B, V - 4], without the special tokens."""
     return predicted.logits[:, len(SPECIALS) :]
 
 
 def forgotten_stories(model: nn.Module, corpus: Corpus) -> str | None:
-    """Return a warning of stories longer than the memory of a model; None if there are none.
+    """Return a warning about stories longer than the memory of a model, or None if there are none.
 
     Args:
-        model: one with a `memory_size` has such a memory, and never reads the first sentences of longer stories.
-        corpus: the stories, in its fields of sentences.
+        model: any model; one with a `memory_size` reads only that many sentences, the last ones of a story.
+        corpus: corpus whose story fields are checked.
     """
     size = getattr(model, "memory_size", math.inf)
     for name, kind in corpus.kinds.items():

@@ -1,4 +1,4 @@
-"""Stories of a small world: people who walk about, take things and put them down."""
+"""Generator of stories about people who move between rooms and pick up or put down objects."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NUMBERS = ("none", "one", "two", "three")
 
 @dataclass(frozen=True)
 class World(Generated):
-    """Generated stories with a question each, after the first tasks of bAbI. A story is in one split only.
+    """Generated stories with one question each, modelled on the first bAbI tasks. Splits share no stories.
 
     | asked | question | needs |
     |---|---|---|
@@ -34,11 +34,11 @@ class World(Generated):
     | counting | how many things does Ada hold | all that she took and put down |
 
     Args:
-        asked: what is asked about.
+        asked: kind of question, see the table.
         split: "train" (80% of all stories), "valid" or "test" (10% each).
-        size: how many examples.
-        shortest, longest: numbers of sentences to draw from.
-        seed: another seed, other stories.
+        size: number of examples.
+        shortest, longest: smallest and largest number of sentences per story.
+        seed: random seed of the stories.
 
     Weston et al. 2015, "Towards AI-Complete Question Answering: A Set of Prerequisite Toy Tasks", tasks 1, 2, 6, 7.
 
@@ -69,6 +69,7 @@ class World(Generated):
             raise DataError(f"stories of {self.shortest} to {self.longest} sentences: 4 <= shortest <= longest")
 
     def example(self, index: int) -> Example:
+        # Rejection sampling: redraw until the story has a question and its hash belongs to this split.
         attempt = 0
         while True:
             dice = Dice(random_numbers(self.seed, index, attempt))
@@ -82,7 +83,7 @@ class World(Generated):
 
 
 class _Told(NamedTuple):
-    """A story, and how the world is after it: where people and things were last known to be, and who holds what."""
+    """Story and world state after it: the last known location of people and things, and the holder of each thing."""
 
     story: Sentences
     places: dict[str, str]
@@ -97,7 +98,7 @@ def _tell(dice: Dice, sentences: int, asked: str) -> _Told:
 
 
 def _event(told: _Told, dice: Dice, *, things: bool) -> str:
-    """Something happens: mostly a walk, or a person does something with a thing."""
+    """Draw one event, update the world state and return its sentence: a walk, or a thing taken or put down."""
     _, places, holders = told
     person, kind = dice.of(_PEOPLE), dice.below(2)
     held = [thing for thing in _THINGS if holders.get(thing) == person]
@@ -112,7 +113,7 @@ def _event(told: _Told, dice: Dice, *, things: bool) -> str:
         places[thing] = places[person]
         return f"{person} {dice.of(_TOOK if take else _LEFT)} the {thing}"
     place = dice.of([place for place in _PLACES if place != places.get(person)])
-    places.update(dict.fromkeys((person, *held), place))
+    places.update(dict.fromkeys((person, *held), place))  # things move with the person who holds them
     return f"{person} {dice.of(_WENT)} the {place}"
 
 

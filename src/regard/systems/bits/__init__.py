@@ -1,4 +1,4 @@
-"""Bits: vectors go in and bits come out, the tasks of Neural Turing Machines."""
+"""Algorithmic tasks of Neural Turing Machines: sequences of vectors as inputs, bits as outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches that are drawn when they are needed."""
+"""Feed of generated episodes: each batch is drawn on demand."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from regard.systems.bits.episodes import Drawn, Episodes
 
 
 class DrawnFeed(Feed):
-    """Episodes of one length side by side; all of a split, or new ones without end, in a single epoch.
+    """Feed of batches of episodes of equal length. A finite split is one epoch; an unlimited one never ends.
 
     Args:
-        drawn: what they are.
-        size: how many go together.
+        drawn: source of the episodes.
+        size: number of episodes per batch.
     """
 
     def __init__(self, drawn: Drawn, size: int) -> None:
@@ -34,7 +34,7 @@ class DrawnFeed(Feed):
         return self._episodes(place).batch(place.position * self.size, rank, world)
 
     def _episodes(self, place: BatchPosition) -> Episodes:
-        """Drawn once, though they are counted first and learned from then."""
+        """Return the episodes of a batch; the last batch is cached, because `tokens` and `batch` both need it."""
         if self._last is None or self._last[0] != place.position:
             self._last = place.position, self.drawn.draw(place.position, self.size)
         return self._last[1]

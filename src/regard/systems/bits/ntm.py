@@ -1,4 +1,4 @@
-"""The Neural Turing Machine: a controller with a tape that it reads and writes."""
+"""Neural Turing Machine: a controller network with an external memory that it reads and writes."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class NTMState:
     """State of a Neural Turing Machine.
 
     Attributes:
-        tape: the memory [B, N, M].
-        read: what the read heads saw last, [B, R * M].
-        controller: of recurrent controllers; None of those that only know what was read.
-        heads: where they stand; None before the first step.
+        tape: memory [B, N, M].
+        read: last read vectors [B, R * M].
+        controller: state of a recurrent controller; None for a feed-forward one.
+        heads: addressing weights of the heads; None before the first step.
     """
 
     tape: NTMMemory
@@ -37,13 +37,13 @@ class NTMState:
 
 @dataclass(frozen=True)
 class NTMTrace:
-    """Everything that a Neural Turing Machine did, step by step.
+    """Trace of a Neural Turing Machine over all steps.
 
     Attributes:
         logits: [B, T, O].
-        read_weights, write_weights: where the heads stood, [B, H, T, N].
-        reads: what was read, [B, T, R * M].
-        tape: the memory at the end.
+        read_weights, write_weights: addressing weights of the heads, [B, H, T, N].
+        reads: read vectors [B, T, R * M].
+        tape: memory after the last step.
     """
 
     logits: Tensor
@@ -54,38 +54,39 @@ class NTMTrace:
 
 
 class NTM(nn.Module):
-    r"""A controller that looks up and notes down: what it has seen lies on a tape, not in its weights.
+    r"""Neural Turing Machine: a controller network with read and write heads on an external memory (the tape).
 
     .. math:: h_t = \mathrm{controller}([x_t; r_{t-1}]), \quad r_t = \mathrm{read}(h_t, M_{t-1}), \quad
               M_t = \mathrm{write}(h_t, M_{t-1}), \quad p(y_t) = \sigma(W [h_t; r_t] + b)
 
-    Read and write heads find their places alike, by content and by shifts (see `Addressing`). In one step all heads
-    look at the tape as the step before left it; then it is written to. The tape is a ring of N rows: what has more
-    entries than that comes to lie on the first.
+    Read and write heads use the same addressing, by content and by shifts (see `Addressing`). In each step, all heads
+    address the tape of the previous step; then it is written to. The tape is a ring of N rows: shifts past the last row
+    wrap around, so more than N entries overwrite the first ones.
 
     Args:
-        input_dim: width of an input.
-        output_dim: how many bits an output has.
-        controller: network that controls the heads: `"feedforward"` (layers of tanh, whose only memory is the tape) or
+        input_dim: width of an input vector.
+        output_dim: number of bits of an output.
+        controller: network that controls the heads: `"feedforward"` (tanh layers without a state of their own) or
             `"lstm"`.
         hidden_dim: width of the controller.
         num_layers: number of layers of the controller.
         rows: number N of rows of the tape.
         row_dim: width M of a row.
-        read_heads: number R of heads that read.
-        write_heads: number of heads that write.
+        read_heads: number R of read heads.
+        write_heads: number of write heads.
         shifts: number of shifts that a head chooses from, odd: 3 for -1, 0 and +1.
-        initial: initial weights of the heads: on the first row, or on all rows alike; see `Addressing`.
+        initial: initial weights of the heads: on the first row, or uniform over all rows; see `Addressing`.
         tape: initial content of the tape: `"constant"`, the same small number everywhere, or `"learned"`, for tasks
-            that read a row before anything was written there.
-        key_bias: compare keys with rows that have a further component of 1, so that rows of zeros can be found by
-            content; not in the paper.
+            that read a row before it is written.
+        key_bias: append a component of 1 to each row before it is compared with a key, so that rows of zeros can be
+            addressed by content; not in the paper.
 
     Shapes: inputs [B, T, input_dim] -> logits [B, T, output_dim].
 
-    Graves, Wayne & Danihelka 2014, "Neural Turing Machines". The paper learns what the tape holds at first, which is a
-    small constant here unless told otherwise (Collier & Beel 2018), and r_0, which is learned. It leaves open where the
-    heads stand, and whether reading or writing comes first: here on the first row, and reading.
+    Graves, Wayne & Danihelka 2014, "Neural Turing Machines". The paper learns the initial tape and r_0. Here r_0 is
+    learned, and the initial tape is a small constant by default (Collier & Beel 2018). The paper specifies neither the
+    initial head weights nor the order of reading and writing. Here heads start on the first row, and read before they
+    write.
 
     >>> model = NTM(5, 4, hidden_dim=7, rows=11, row_dim=3, read_heads=2)
     >>> predicted = model(torch.rand(2, 6, 5))
@@ -133,7 +134,7 @@ class NTM(nn.Module):
         self.output_map = nn.Linear(hidden_dim + read_heads * row_dim, output_dim)
 
     def start(self, batch: int) -> NTMState:
-        """Before the first step: the tape as it is at first, and what the controller takes for read."""
+        """Return the initial state for a batch: initial tape, initial read vectors r_0 and controller state."""
         if self.first_tape is None:
             like = self.first_read
             tape = NTMMemory.constant(batch, self.rows, self.row_dim, device=like.device, dtype=like.dtype)
@@ -143,9 +144,10 @@ class NTM(nn.Module):
         return NTMState(tape, self.first_read.expand(batch, -1), controller)
 
     def forward(self, inputs: Tensor, state: NTMState | None = None) -> ModelOutput:
-        """Inputs [B, T, input_dim], and where an earlier sequence ended -> logits [B, T, output_dim]."""
+        """Map inputs [B, T, input_dim], from an initial state, to logits [B, T, output_dim]."""
         self._check(inputs)
         state = self.start(len(inputs)) if state is None else state
+        # The stacked maps of all heads are built once per sequence, not once per step.
         joined, hidden, reads = self.heads.joined(), [], []
         for x in inputs.unbind(1):
             one, state = self.step(x, state, joined)
@@ -156,15 +158,15 @@ class NTM(nn.Module):
         return ModelOutput(self.say(torch.stack(hidden, dim=1), torch.stack(reads, dim=1)), state)
 
     def trace(self, inputs: Tensor) -> NTMTrace:
-        """Run over inputs [B, T, input_dim], T > 0, and keep what happened."""
+        """Run over inputs [B, T, input_dim], T > 0, and return logits, head weights, reads and the final tape."""
         self._check(inputs)
         hidden, states = [], [self.start(len(inputs))]
         for x in inputs.unbind(1):
             one, state = self.step(x, states[-1])
             hidden.append(one)
             states.append(state)
-        places = torch.cat([_place(state.heads) for state in states[1:]], dim=2)
-        reads = torch.stack([state.read for state in states[1:]], dim=1)
+        places = torch.cat([_place(state.heads) for state in states[1:]], dim=2)  # [B, H, T, N], read heads first
+        reads = torch.stack([state.read for state in states[1:]], dim=1)  # [B, T, R * M]
         return NTMTrace(
             self.say(torch.stack(hidden, dim=1), reads),
             places[:, : self.heads.reads],
@@ -174,13 +176,14 @@ class NTM(nn.Module):
         )
 
     def step(self, x: Tensor, state: NTMState, joined: StackedMaps | None = None) -> tuple[Tensor, NTMState]:
-        """One input [B, input_dim] -> h_t [B, hidden_dim] and the state after it, which has r_t."""
+        """Run one step: input [B, input_dim] -> h_t [B, hidden_dim] and the next state, which contains r_t."""
         seen = torch.cat((x, state.read), dim=-1)
         if isinstance(self.controller, Recurrent):
             assert state.controller is not None
             hidden, controller = self.controller.step(seen, state.controller)
         else:
             hidden, controller = self.controller(seen), None
+        # Reads see the tape of the previous step; the write takes effect in the next one.
         read, tape, heads = self.heads(hidden.unsqueeze(1), state.tape, state.heads, joined)
         return hidden, NTMState(tape, read, controller, heads)
 
@@ -189,13 +192,13 @@ class NTM(nn.Module):
             raise ValueError(f"NTM was made for inputs [B, T, {self.input_dim}]; got {list(inputs.shape)}")
 
     def say(self, hidden: Tensor, reads: Tensor) -> Tensor:
-        """h [B, T, hidden_dim] and what was read [B, T, R * M] -> logits [B, T, output_dim]."""
+        """Compute logits [B, T, output_dim] from h [B, T, hidden_dim] and the read vectors [B, T, R * M]."""
         logits: Tensor = self.output_map(torch.cat((hidden, reads), dim=-1))
         return logits
 
 
 def _place(heads: AttentionState | None) -> Tensor:
-    """Weights of the heads, [B, H, 1, N]."""
+    """Return the addressing weights of the heads, [B, H, 1, N]."""
     assert heads is not None
     (weights,) = heads.align
     assert isinstance(weights, Tensor)
@@ -203,7 +206,7 @@ def _place(heads: AttentionState | None) -> Tensor:
 
 
 def _feedforward(width: int, hidden_dim: int, num_layers: int) -> nn.Sequential:
-    """Layers of tanh."""
+    """Build a feed-forward controller of tanh layers."""
     layers: list[nn.Module] = []
     for layer in range(num_layers):
         layers += [nn.Linear(hidden_dim if layer else width, hidden_dim), nn.Tanh()]

@@ -1,4 +1,4 @@
-"""Recipe sections of bits: one class per task of Neural Turing Machines, the machine and the LSTM beside it."""
+"""Recipe sections of the tasks of Neural Turing Machines, one class per task."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 
 
 class EpisodeData(DataSection):
-    """Keys of all episodes, which are generated when needed, in training without end."""
+    """Keys common to all tasks. Sequences are generated on demand; the number of training sequences is unlimited."""
 
     valid_size: int = Field(320, ge=1)
-    """Number of sequences to validate on."""
+    """Number of validation sequences."""
     test_size: int = Field(640, ge=1)
-    """Number of sequences to test on."""
+    """Number of test sequences."""
     seed: int = 0
-    """Seed of the sequences."""
+    """Random seed of the sequences."""
 
     def rule(self) -> dict[str, Any]:
         """Return the arguments of the algorithm, by name."""
         return self.model_dump(exclude={"format", *EpisodeData.model_fields})
 
     def algorithm(self) -> Algorithm:
-        """Return the task, as questions and answers."""
+        """Return the task that generates the episodes."""
         from regard.systems.bits.episodes import ALGORITHMS
 
         return ALGORITHMS[self.format](**self.rule())
@@ -98,7 +98,7 @@ class NgramsData(EpisodeData):
     length: int = Field(200, ge=1)
     """Bits per sequence."""
     order: int = Field(6, ge=1)
-    """N: a bit depends on the N - 1 before it."""
+    """Order N: a bit depends on the N - 1 before it."""
 
 
 class PrioritySortData(EpisodeData):
@@ -115,6 +115,6 @@ class PrioritySortData(EpisodeData):
 
 
 def check_training(recipe: Recipe) -> None:
-    """A batch is a number of sequences."""
+    """Check that the batch size is specified in sequences."""
     if recipe.train.batch.sentences is None:
         raise ValueError("batch has no sentences, and the task 'bits' draws so many at a time; set sentences")

@@ -1,4 +1,4 @@
-"""Vectors go in, bits come out: what machines with a memory are trained for."""
+"""Task of bit prediction from sequences of vectors, for Neural Turing Machines and recurrent baselines."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
     from regard.tasks.splits import Split
 
 FLOOR = math.log(2)
-"""The loss of a model that knows nothing of fair bits, in nats."""
-_TOUCHED = 0.1  # rows of a tape with less weight at every step are not drawn, unless all have less
+"""Loss per bit of a uniform prediction, in nats."""
+_TOUCHED = 0.1  # tape rows whose weight is lower at every step are not drawn, unless it is for all rows
 
 
 @dataclass(frozen=True)
 class EpisodeBatch:
-    """Episodes of one length."""
+    """Batch of episodes of equal length."""
 
     inputs: Tensor  # [B, T, I]
     targets: Tensor  # [B, T, O]
@@ -56,15 +56,15 @@ class EpisodeBatch:
 
 @dataclass(frozen=True)
 class Bits(Task):
-    r"""Bits from vectors: the binary cross-entropy of a model, and the likelier value of each bit.
+    r"""Bit prediction from sequences of vectors: binary cross-entropy loss, and the more probable value of each bit.
 
     .. math:: L = -\sum_{t\, \text{asked}} \sum_i y_{ti} \log p_{ti} + (1 - y_{ti}) \log (1 - p_{ti})
 
-    A batch holds inputs [B, T, I], targets [B, T, O] and where they are asked for, [B, T].
+    A batch contains inputs [B, T, I], targets [B, T, O] and the mask of the output steps [B, T].
 
     Attributes:
-        algorithm: what questions and answers look like.
-        encoders: none; texts of bits are read as they are.
+        algorithm: task that generates episodes and defines their text format.
+        encoders: empty; bits need no tokenizer.
     """
 
     question: ClassVar[str] = "source"
@@ -81,12 +81,12 @@ class Bits(Task):
 
     @classmethod
     def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
-        """Return none: sequences are drawn as vectors when they are needed."""
+        """Return no fields: sequences are generated as vectors on demand."""
         return {}
 
     @classmethod
     def corpus(cls, recipe: Recipe, found: Examples, fields: Fields, cache: Path) -> Corpus | None:
-        """Return None: sequences are drawn when they are needed."""
+        """Return None: sequences are generated on demand."""
         return None
 
     def training_feed(self, recipe: Recipe, split: Split) -> Feed:
@@ -111,7 +111,7 @@ class Bits(Task):
         return iter(())
 
     def likelihood_scores(self, split: Split, total: float, tokens: int) -> dict[str, MetricResult]:
-        """Return bits per sequence, and where no one can know the answers, the least that is possible."""
+        """Return bits per sequence, and the optimum if the answers are not determined by the inputs."""
         drawn = _drawn(split)
         cost, least = bits_per_sequence(total, len(drawn)), drawn.optimum(TOGETHER)
         best = {"optimum": MetricResult("optimum", least, cost.signature, cost.count)} if least else {}
@@ -119,16 +119,17 @@ class Bits(Task):
 
     @property
     def sizes(self) -> tuple[int, int | None]:
-        """Width of an input, and of an output."""
+        """Width of an input and of an output."""
         return self.algorithm.input_dim, self.algorithm.output_dim
 
     def unigram_loss(self, corpus: Corpus | None) -> float:
-        """Return the loss of fair bits."""
+        """Return the loss of a uniform prediction."""
         return FLOOR
 
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
         episodes = batch.view(EpisodeBatch)
         predicted: ModelOutput = model(episodes.inputs)
+        # [B, T, O]; in float32, so that the sum over all steps is accurate in mixed precision
         each = F.binary_cross_entropy_with_logits(predicted.logits.float(), episodes.targets, reduction="none")
         total = (each * episodes.asked.unsqueeze(2)).sum()
         return Loss(total, total.detach(), batch.tokens)
@@ -147,14 +148,14 @@ class Bits(Task):
         return "steps" if isinstance(model, NTM) else None
 
     def check(self, model: nn.Module, entries: int | None = None) -> None:
-        """See that the tape of a machine has a row for all that must be kept.
+        """Check that the tape has at least one row per entry that must be kept.
 
         Args:
-            model: any model; those without a tape have no rows.
-            entries: how many things; None for the most that the task has.
+            model: any model; only a Neural Turing Machine is checked.
+            entries: number of entries; None for the largest number of the task.
 
         Raises:
-            ValueError: it has fewer rows.
+            ValueError: the tape has fewer rows.
         """
         needed = self.algorithm.entries if entries is None else entries
         if isinstance(model, NTM) and needed > model.rows:
@@ -169,6 +170,7 @@ class Bits(Task):
         asked = [self._laid(model, text) for text in texts]
         answers: list[list[Prediction]] = [[] for _ in texts]
         order = sorted(range(len(texts)), key=lambda index: len(asked[index].inputs))
+        # Only sequences of equal length form a batch: there is no padding.
         for _, same in groupby(order, key=lambda index: len(asked[index].inputs)):
             alike = list(same)
             for begin in range(0, len(alike), batch):
@@ -182,7 +184,7 @@ class Bits(Task):
         return answers
 
     def _laid(self, model: nn.Module, text: str) -> EpisodeQuestion:
-        """A question that the model has room for."""
+        """Parse a question and check that the tape of the model has enough rows for it."""
         try:
             asked = self.algorithm.lay(text)
             self.check(model, asked.entries)
@@ -191,7 +193,7 @@ class Bits(Task):
         return asked
 
     def panels(self, model: Any, text: str, search: Search, *, head: int | None = None) -> list[Panel]:
-        """Return inputs and answers; of a machine with a tape also where its heads stand, and the tape at the end."""
+        """Return panels of inputs and answers; for a Neural Turing Machine also head weights and the final tape."""
         no_head(head)
         asked = self._laid(model, text)
         logits, _ = _followed(model, [asked])
@@ -209,11 +211,11 @@ def _drawn(split: Split) -> Drawn:
 
 
 def _prediction(text: str, asked: EpisodeQuestion, logits: Tensor, looked: Tensor | None) -> Prediction:
-    """An answer from logits [T, O] and what each step saw of each other, [T, T]."""
+    """Build the prediction from logits [T, O] and the weights between steps [T, T]."""
     answered, told = torch.from_numpy(asked.asked), torch.tensor([bool(step) for step in asked.steps], device="cpu")
     chosen = logits[answered]
     rows = tuple(bits_text(row) for row in (chosen > 0).float().numpy())
-    log_probs = tuple(F.logsigmoid(chosen.abs()).sum(-1).tolist())
+    log_probs = tuple(F.logsigmoid(chosen.abs()).sum(-1).tolist())  # the more probable value has p = σ(|logit|)
     return Prediction(
         source=text,
         text=" ".join(rows),
@@ -226,9 +228,9 @@ def _prediction(text: str, asked: EpisodeQuestion, logits: Tensor, looked: Tenso
 
 
 def _followed(model: nn.Module, asked: Sequence[EpisodeQuestion]) -> tuple[Tensor, Tensor | None]:
-    """The logits [B, T, O] of questions of one length; of a machine with a tape also what was written when, [B, T, T].
+    """Return logits [B, T, O] of questions of equal length; for a Neural Turing Machine also weights [B, T, T].
 
-    A step sees another as far as it reads the rows that the other wrote to.
+    The weight of step s at step t is the overlap of the rows read at t with the rows written at s.
     """
     inputs = _inputs(model, asked)
     with torch.inference_mode():
@@ -236,12 +238,12 @@ def _followed(model: nn.Module, asked: Sequence[EpisodeQuestion]) -> tuple[Tenso
             predicted: ModelOutput = model(inputs)
             return predicted.logits.float().cpu(), None
         trace = model.trace(inputs)
-        seen = trace.read_weights.mean(1) @ trace.write_weights.sum(1).mT
+        seen = trace.read_weights.mean(1) @ trace.write_weights.sum(1).mT  # [B, T, N] @ [B, N, T] -> [B, T, T]
         return trace.logits.float().cpu(), seen.clamp(max=1.0).float().cpu()
 
 
 def _tape(model: NTM, asked: EpisodeQuestion) -> list[Panel]:
-    """Return the positions of the heads, their reads and the final tape, restricted to the rows that were used."""
+    """Return panels of head weights, reads and the final tape, restricted to the rows that were used."""
     with torch.inference_mode():
         trace = model.trace(_inputs(model, [asked]))
     weights = {"write": trace.write_weights[0], "read": trace.read_weights[0]}  # [H, T, N]
@@ -261,5 +263,5 @@ def _tape(model: NTM, asked: EpisodeQuestion) -> list[Panel]:
 
 
 def _inputs(model: nn.Module, asked: Sequence[EpisodeQuestion]) -> Tensor:
-    """[B, T, I] on the model's device."""
+    """Stack the inputs of questions to [B, T, I] on the model's device."""
     return torch.stack([torch.from_numpy(one.inputs) for one in asked]).to(next(model.parameters()).device)

@@ -1,4 +1,4 @@
-"""Recurrent layers over vectors: what a machine with a tape is compared with."""
+"""Recurrent network over vectors, the baseline of the Neural Turing Machine."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from regard.nn.rnn import Recurrent, RecurrentState
 
 
 class VectorRNN(nn.Module):
-    r"""Bits from the states of recurrent layers: h_t = RNN(x_t, h_{t-1}), p(y_t) = σ(W h_t + b).
+    r"""Recurrent network that predicts bits: h_t = RNN(x_t, h_{t-1}), p(y_t) = σ(W h_t + b).
 
     Args:
-        input_dim: width of an input.
-        output_dim: how many bits an output has.
+        input_dim: width of an input vector.
+        output_dim: number of bits of an output.
         hidden_dim: width of a layer.
         cells: recurrent cells of the layers, by kind or with all their arguments.
 
     Shapes: inputs [B, T, input_dim] -> logits [B, T, output_dim].
 
-    The LSTM that Graves, Wayne & Danihelka 2014 put beside their machines (three layers of 128 to 512).
+    The LSTM baseline of Graves, Wayne & Danihelka 2014 (three layers of 128 to 512 units).
 
     >>> import torch
     >>> VectorRNN(5, 4, hidden_dim=7)(torch.rand(2, 6, 5)).logits.shape
@@ -37,6 +37,6 @@ class VectorRNN(nn.Module):
         self.output_map = nn.Linear(hidden_dim, output_dim)
 
     def forward(self, inputs: Tensor, state: RecurrentState | None = None) -> ModelOutput:
-        """Inputs [B, T, input_dim], and where an earlier sequence ended -> logits [B, T, output_dim]."""
+        """Map inputs [B, T, input_dim], from an initial state, to logits [B, T, output_dim]."""
         outputs, after = self.layers(inputs, state=state)
         return ModelOutput(self.output_map(outputs), after)

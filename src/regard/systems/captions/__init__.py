@@ -1,4 +1,4 @@
-"""Captions: a sentence for a picture."""
+"""Image captioning: a sentence for a picture."""
 
 from __future__ import annotations
 

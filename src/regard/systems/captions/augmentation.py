@@ -1,4 +1,4 @@
-"""Random crops, flips and colours of pictures, as a function of the seed, the epoch and the example."""
+"""Random crops, flips and colour changes of pictures, determined by seed, epoch and example."""
 
 from __future__ import annotations
 
@@ -12,25 +12,26 @@ from torch.nn import functional as F
 from regard.data.batching.batch import Batch
 from regard.data.random_draws import uniform_draws
 
-_STREAM = 0x9C70  # keeps these draws apart from others of the same seed, epoch and example
+_STREAM = 0x9C70  # makes these draws independent of others with the same seed, epoch and example
 _DRAWS = 7
 
 
 @dataclass(frozen=True, kw_only=True)
 class PictureAugmentation:
-    r"""Changes to training pictures that leave their meaning alone.
+    r"""Random augmentation of training pictures.
 
-    An example gets the same changes in every run of a seed, in whichever batch it stands. So a resumed run is the same
-    run. All pictures of a batch are changed in one pass, on the device that they are on.
+    The changes depend on seed, epoch and example only, not on the batch, so a resumed run gives the same result. A
+    batch is augmented in one pass, on the device of the pictures.
 
     Attributes:
-        crop: the least share of each side that a crop keeps; the crop is stretched to the whole picture again. 1 crops
-            nothing.
-        flip: half of the pictures are mirrored, left to right. Not for digits, nor for
-            captions that say left and right.
-        brightness: b: all values are multiplied by a number from 1 - b to 1 + b.
-        contrast: c: distances from the picture's mean grey are multiplied by a number from 1 - c to 1 + c.
-        saturation: s: distances of each pixel from its own grey are multiplied by a number from 1 - s to 1 + s.
+        crop: smallest fraction of each side that a crop keeps; the crop is resized to the full picture. 1 disables
+            cropping.
+        flip: mirror half of the pictures horizontally. Unsuitable for digits and for captions with left and right.
+        brightness: strength b; all values are multiplied by a factor from 1 - b to 1 + b.
+        contrast: strength c; differences to the mean grey of the picture are multiplied by a factor from 1 - c to
+            1 + c.
+        saturation: strength s; differences of each pixel to its grey value are multiplied by a factor from 1 - s to
+            1 + s.
 
     >>> pictures = torch.arange(2 * 3 * 5 * 7, dtype=torch.uint8).reshape(2, 3, 5, 7)
     >>> changed = PictureAugmentation(crop=0.8, flip=True)(pictures, [3, 11], seed=1, epoch=0)
@@ -55,10 +56,10 @@ class PictureAugmentation:
         """Change pictures [B, C, H, W], uint8 or floats in [0, 1], and return them in the same dtype.
 
         Args:
-            pictures: C is 1 or 3.
-            examples: [B], the index of each in its data set.
-            seed: of the run.
-            epoch: the number of the epoch.
+            pictures: batch of pictures, C is 1 or 3.
+            examples: [B], index of each example in its data set.
+            seed: random seed of the run.
+            epoch: number of the epoch.
         """
         if pictures.dim() != 4 or pictures.shape[1] not in (1, 3) or len(examples) != len(pictures):
             raise ValueError(
@@ -66,14 +67,14 @@ class PictureAugmentation:
                 f"got {list(pictures.shape)} and {len(examples)} indices"
             )
         draws = torch.from_numpy(uniform_draws(examples, _DRAWS, seed, epoch, _STREAM)).to(pictures.device)  # [B, 7]
-        # Halves have too few steps for positions in a picture.
+        # Half precision is too coarse for pixel coordinates.
         working = pictures.dtype if pictures.dtype in (torch.float32, torch.float64) else torch.float32
         values = pictures.to(working) / (1.0 if pictures.is_floating_point() else 255.0)
         values = self._colours(self._places(values, draws[:, :4]), draws[:, 4:].to(working)).clamp(0.0, 1.0)
         return values.to(pictures.dtype) if pictures.is_floating_point() else (values * 255.0).round().to(torch.uint8)
 
     def _places(self, values: Tensor, draws: Tensor) -> Tensor:
-        """Crops and flips in one resampling, so that the picture is blurred once."""
+        """Crop and flip [B, C, H, W] in one resampling, so that the picture is blurred only once."""
         if self.crop == 1.0 and not self.flip:
             return values
         share = self.crop + (1.0 - self.crop) * draws[:, 0]
@@ -100,7 +101,7 @@ class PictureAugmentation:
 
 
 def _grey(values: Tensor) -> Tensor:
-    """Luma of ITU-R 601, [B, 1, H, W]."""
+    """Return the luma of ITU-R BT.601, [B, 1, H, W]."""
     if values.shape[1] == 1:
         return values
     red, green, blue = values.unbind(1)
@@ -109,12 +110,12 @@ def _grey(values: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class AugmentedPictures:
-    """Changes of the pictures of a batch; an example with another caption of a picture is changed in another way.
+    """Batch transform that augments the pictures. Examples with the same picture but another caption differ.
 
     Attributes:
-        changes: crops, flips and colours.
-        seed: of the run.
-        field: the pictures, [B, C, H, W].
+        changes: crops, flips and colour changes.
+        seed: random seed of the run.
+        field: name of the tensor of pictures [B, C, H, W].
 
     >>> import torch
     >>> batch = Batch({"picture": torch.rand(2, 3, 5, 7)}, (3, 11), 6)

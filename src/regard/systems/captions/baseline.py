@@ -17,12 +17,12 @@ from regard.systems.captions.field import PicturesField
 from regard.tasks.splits import examples
 
 SIDE = 32
-"""Pixels per side that pictures are compared at: small shifts matter less, and 6,000 pictures need 18 MB."""
+"""Pixels per side of compared pictures. Low resolution reduces the effect of small shifts and saves memory."""
 _CHUNK = 2048
 
 
 def pictured(found: Examples, shape: PictureShape) -> tuple[NDArray[np.uint8], list[list[str]]]:
-    """Return the pixels of each different picture, [N, C * H * W], and its captions."""
+    """Return the pixels of each distinct picture, [N, C * H * W], and its captions."""
     captions: dict[str, list[str]] = {}
     sources: list[Any] = []
     for example in found:
@@ -38,7 +38,7 @@ def pictured(found: Examples, shape: PictureShape) -> tuple[NDArray[np.uint8], l
 
 
 def nearest(known: NDArray[np.uint8], asked: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Return the nearest of the known rows to each asked one, by the sum of squared differences.
+    """Return the index of the nearest known row for each query row, by squared Euclidean distance.
 
     >>> nearest(np.array([[0, 9], [200, 7]], np.uint8), np.array([[210, 0], [0, 0]], np.uint8)).tolist()
     [1, 0]
@@ -47,7 +47,7 @@ def nearest(known: NDArray[np.uint8], asked: NDArray[np.uint8]) -> NDArray[np.in
     found = np.zeros(len(asked), np.int64)
     for begin in range(0, len(known), _CHUNK):
         part = known[begin : begin + _CHUNK].astype(np.float32)
-        # |x - y|² less |x|², which is the same for all known rows.
+        # |x - y|² without |x|², which is constant per query and does not change the minimum.
         distances = np.square(part).sum(1) - 2.0 * rows @ part.T  # [N asked, chunk]
         nearer = distances.min(1) < best
         found[nearer] = begin + distances.argmin(1)[nearer]
@@ -56,7 +56,7 @@ def nearest(known: NDArray[np.uint8], asked: NDArray[np.uint8]) -> NDArray[np.in
 
 
 def baselines(recipe: Recipe) -> Iterator[tuple[str, dict[str, float]]]:
-    """Yield name and metrics of each baseline on the test split, or on valid where there is none."""
+    """Yield name and metrics of each baseline on the test split, or on the validation split if there is no test."""
     shape = recipe.data.picture_shape()  # type: ignore[attr-defined]  # of each section of this system
     if shape is None:
         raise SystemExit("the baselines compare pictures, and data.features are no pictures")

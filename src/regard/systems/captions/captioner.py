@@ -1,4 +1,4 @@
-"""Show and Tell; Show, Attend and Tell: a decoder over the regions of a picture."""
+"""Show and Tell; Show, Attend and Tell: a recurrent caption decoder with attention over picture regions."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ Output = Literal["deep", "maxout"]
 
 @dataclass(frozen=True, kw_only=True)
 class Convolutions:
-    """The convolutional encoder of pictures, trained from scratch; see `ConvFeatures`.
+    """Settings of the convolutional picture encoder, trained from scratch; see `ConvFeatures`.
 
     Attributes:
-        width: channels of the first stage; each stage has twice as many as the one before.
+        width: channels of the first stage; the number doubles with each stage.
         depth: residual blocks per stage.
         stages: number of stages; height and width are divided by 2 ** stages.
-        scales: number of the last stages that give regions.
-        output_dim: C, width of a region; None for that of the last stage.
+        scales: number of stages, counted from the last, whose feature maps provide regions.
+        output_dim: width C of a region; None for that of the last stage.
         norm: group or batch normalisation.
-        positions: add a learned map of the place and size of each region.
+        positions: add a learned projection of the position and size of each region.
         dropout: dropout of the regions.
     """
 
@@ -55,7 +55,7 @@ class Convolutions:
     dropout: Share = 0.0
 
     def make(self, channels: int) -> ConvFeatures:
-        """Return the encoder of pictures with so many channels."""
+        """Build the encoder of pictures with the given number of channels."""
         return ConvFeatures(
             channels,
             width=self.width,
@@ -70,7 +70,7 @@ class Convolutions:
 
 
 class Captioner(EncoderDecoder[DecoderState]):
-    r"""An LSTM that looks at the regions a_1 ... a_S of a picture before each word, or at their mean once.
+    r"""Recurrent caption decoder with attention over the regions a_1 ... a_S of a picture, or over their mean only.
 
     .. math:: (c_0, h_0) = (f_c(\bar a), f_h(\bar a)), \quad
               z_t = \beta_t \sum_i \alpha_{ti} a_i, \quad \alpha_t = \mathrm{attend}(h_{t-1}, a), \quad
@@ -80,33 +80,32 @@ class Captioner(EncoderDecoder[DecoderState]):
 
     f_c and f_h are perceptrons with one hidden layer.
 
-    - `"soft"` is this.
-    - `"hard"` draws one region in place of the sum, and learns where to look by REINFORCE.
-    - `"marginal"` sums over the draws exactly: :math:`p(y_t) = \sum_i \alpha_{ti}\, p(y_t \mid h_t, a_i)`. So that the
-      sum over all regions of all words is the product of these sums, the LSTM does not read z_t; the current state h_t
-      asks.
-    - `"none"` is Show and Tell: the mean region is what the LSTM reads before the first word, and nothing after it.
+    - `"soft"` is the model above.
+    - `"hard"` samples one region instead of the weighted sum; the attention is trained with REINFORCE.
+    - `"marginal"` sums over the samples exactly: :math:`p(y_t) = \sum_i \alpha_{ti}\, p(y_t \mid h_t, a_i)`. The LSTM
+      does not read z_t, so that the sum factorizes over words; the query is the current state h_t.
+    - `"none"` is Show and Tell: the LSTM reads the mean region before the first word, and no regions after it.
 
     Args:
-        channels: of a picture; C of a feature map.
-        target_size: V, number of words.
-        encoder: any module that returns `Encoded`; None for one made of `convolutions`.
-        given: whether the source is a feature map, whose regions are taken as they are.
-        convolutions: the encoder of pictures.
-        attention: how the picture is looked at, see above.
+        channels: number of channels of a picture, or width C of a feature map.
+        target_size: vocabulary size V.
+        encoder: any module that returns `Encoded`; None to build one from `convolutions`.
+        given: take the source as a feature map whose regions need no encoder.
+        convolutions: settings of the convolutional picture encoder.
+        attention: kind of attention over the regions, see above.
         score: score of the attention, by name or with its arguments.
         attention_dim: width of the score; None for that of the decoder.
-        gate: multiply the context by β_t, which the state decides.
-        output: the output layer: `deep` as above, or `maxout` over pairs of twice as many sums, as in RNNsearch.
+        gate: multiply the context by a gate β_t computed from the decoder state.
+        output: output layer: `deep` as above, or `maxout` over pairs of units, as in RNNsearch.
         embedding_dim: width of the word embeddings and of the output layer.
         hidden_dim: width of the decoder.
         cells: recurrent cells of the decoder, by kind or with all their arguments.
         dropout: dropout of the embeddings and in the output layer.
         tied: use the embedding as the output matrix L_o.
         scale: largest entry of an embedding at initialisation.
-        expectation: of hard attention, the probability that a caption is learned with the expectation; 1/2 in the
-            paper.
-        at_test: of hard attention, the context in evaluation.
+        expectation: for hard attention, the probability that a caption is trained with the expected context instead of
+            a sample; 1/2 in the paper.
+        at_test: for hard attention, the context in evaluation.
 
     Vinyals et al. 2015, "Show and Tell", section 3.1; Xu et al. 2015, "Show, Attend and Tell", equations 1 to 14. The
     tanh and the form of f_c and f_h are those of the authors' program. The marginal is that of Wu, Shapiro & Cotterell
@@ -180,7 +179,7 @@ class Captioner(EncoderDecoder[DecoderState]):
         if self.attention is None:
             begin = self.layers.start(len(encoded.summary))
             return DecoderState(self.layers.step(self.first_map(encoded.summary), begin)[1])
-        # The marginal needs L_z a_i of each region alone: its values are these from the start.
+        # The marginal needs L_z a_i per region, not per word: project the regions once and use them as values.
         values = self.context_map(encoded.states) if self.looking == "marginal" and self.context_map else None
         memory = self.attention.remember(encoded.states, values, mask=encoded.mask)
         return DecoderState(self._first_state(encoded), SharedMemory(memory), self.attention.start(memory))
@@ -192,7 +191,7 @@ class Captioner(EncoderDecoder[DecoderState]):
         if self.looking == "marginal":
             return self._marginal(self.attention, words, state)
         top = state.layers.top.unsqueeze(1)
-        attended = state.shared.read(self.attention, top, state.read)
+        attended = state.shared.read(self.attention, top, state.read)  # the query is h_{t-1}, before this step
         context = self._gated(attended.context, top)
         new, layers = self.layers.step(torch.cat((words, context), dim=-1).squeeze(1), state.layers)
         features = (words, new.unsqueeze(1), context)
@@ -209,15 +208,15 @@ class Captioner(EncoderDecoder[DecoderState]):
         return self._logits(summed)
 
     def _marginal(self, attention: Attention, words: Tensor, state: DecoderState) -> DecoderOutput[DecoderState]:
-        """Go on by words [B, T, E]; the features are log p(y_t), [B, T, V], with all draws summed over."""
+        """Advance by words [B, T, E]; the features are log p(y_t), [B, T, V], marginalized over regions."""
         outputs, layers = run_layers(self.layers, words, state.layers)
         attended = state.shared.read(attention, outputs, state.read)
         values = state.shared.memory.value.squeeze(1)  # [B / copies, S, E]
         values = values.repeat_interleave(state.shared.copies, 0) if state.shared.copies > 1 else values
         each = self._gated(values.unsqueeze(1), outputs.unsqueeze(2))  # [B, T or 1, S, E]
         summed = (self.word_map(words) + self.hidden_map(outputs)).unsqueeze(2) + each  # [B, T, S, E]
-        weights = attended.weights().unsqueeze(3)
-        # A masked region has weight 0, and a log that is far below all others but has a gradient.
+        weights = attended.weights().unsqueeze(3)  # [B, T, S, 1]
+        # Masked regions have weight 0: clamping keeps their log finite, so that no gradient becomes NaN.
         log_alpha = weights.clamp(min=torch.finfo(weights.dtype).tiny).log()
         mixed = (log_alpha + log_softmax(self._logits(summed))).logsumexp(2)  # [B, T, V]
         return DecoderOutput((mixed,), DecoderState(layers, state.memory, attended.state), attended)
@@ -226,7 +225,7 @@ class Captioner(EncoderDecoder[DecoderState]):
         return context if self.gate is None else torch.sigmoid(self.gate(hidden)) * context
 
     def _logits(self, summed: Tensor) -> Tensor:
-        features = summed.unflatten(-1, (-1, 2)).amax(-1) if self.maxout else summed.tanh()
+        features = summed.unflatten(-1, (-1, 2)).amax(-1) if self.maxout else summed.tanh()  # [..., E]
         logits: Tensor = self.output_map(self.dropout(features))
         return logits
 

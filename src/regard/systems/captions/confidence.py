@@ -1,4 +1,4 @@
-"""Confidence of captions: isotonic regression from log-probability to the probability of being right."""
+"""Confidence of captions: isotonic regression from log-probability to the probability of being correct."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ import numpy as np
 from regard.systems.captions.field import Knots
 
 HEDGE = "I am not really confident, but "
-"""Beginning of a caption that is probably wrong."""
+"""Prefix of captions with low confidence."""
 
 
 def isotonic(scores: Sequence[float], right: Sequence[float]) -> Knots:
-    """Return the rising curve that is nearest to the outcomes, by adjacent violators that are pooled.
+    """Fit isotonic regression with the pool-adjacent-violators algorithm.
 
     Args:
-        scores: of N captions, the higher the likelier they are right.
-        right: N outcomes, 1 for a right caption, 0 for a wrong one, or a share.
+        scores: scores of N captions; higher scores should mean more correct captions.
+        right: N outcomes: 1 for a correct caption, 0 for a wrong one, or a fraction.
 
     Returns:
-        A point (mean score, share that is right) per pool, with a caption of either kind added to each pool, so that a
-        pool of a few right ones is not certain.
+        One point (mean score, fraction correct) per pool. Add-one smoothing keeps small pools from being certain.
 
     Barlow et al. 1972; for the calibration of classifiers Zadrozny & Elkan 2002.
 
@@ -37,12 +36,13 @@ def isotonic(scores: Sequence[float], right: Sequence[float]) -> Knots:
             last = pools.pop()
             pools[-1] = tuple(one + other for one, other in zip(pools[-1], last, strict=True))  # type: ignore[assignment]
     knots = [(total / count, (good + 1) / (count + 2)) for count, total, good in pools]
+    # Smoothing shrinks small pools more than large ones, so the curve may fall; make it monotonic again.
     rising = np.maximum.accumulate([share for _, share in knots])
     return tuple((at, float(share)) for (at, _), share in zip(knots, rising, strict=True))
 
 
 def confidence_of(knots: Knots, score: float) -> float:
-    """Return the probability that a caption of this score is right, between the points in a straight line.
+    """Return the probability that a caption with this score is correct, by linear interpolation between the points.
 
     >>> confidence_of(((-2.0, 0.2), (-1.0, 0.8)), -1.5)
     0.5
@@ -52,5 +52,5 @@ def confidence_of(knots: Knots, score: float) -> float:
 
 
 def mean_log_prob(log_probs: Sequence[float]) -> float:
-    """Return the mean log-probability of the words of a caption, its end among them."""
+    """Return the mean log-probability of the tokens of a caption, including its end."""
     return sum(log_probs) / max(len(log_probs), 1)

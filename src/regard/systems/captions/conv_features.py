@@ -1,4 +1,4 @@
-"""A convolutional encoder of pictures, trained from scratch: a small residual network whose regions are read."""
+"""Convolutional picture encoder, trained from scratch: a small residual network with padding-aware norms."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from regard.ops.softmax import statistics_dtype
 
 NORMS = ("group", "batch")
 _GROUPS = 8
-_MEAN, _DEVIATION = 0.45, 0.25  # of the values of photographs in [0, 1], about
+_MEAN, _DEVIATION = 0.45, 0.25  # approximate statistics of photographs with values in [0, 1]
 
 
 class ConvFeatures(nn.Module):
-    r"""Pictures in, regions out: the cells of a feature map, row by row.
+    r"""Convolutional encoder from pictures to regions, the cells of a feature map in row-major order.
 
-    A stem, then stages of residual blocks x + conv(relu(norm(conv(relu(norm(x)))))). The stem and all stages but the
-    first halve height and width, rounding up, and each stage is twice as wide as the one before. A linear map brings
-    the regions to `output_dim`, and another adds their places.
+    A stem is followed by stages of residual blocks x + conv(relu(norm(conv(relu(norm(x)))))). The stem and all stages
+    but the first halve height and width, rounding up; the width doubles with each stage. A linear map projects the
+    regions to `output_dim`, and another adds their positions.
 
-    Pictures of several sizes may share a batch, padded at the right and at the bottom. What lies in the padding changes
-    nothing: it is zero before every convolution, and outside the statistics of every norm.
+    Pictures of different sizes can share a batch, padded on the right and at the bottom. Padding does not change the
+    result: it is zero before every convolution and excluded from the statistics of every norm.
 
     Args:
-        channels: of the pictures, 3 or 1.
-        width: C₁, channels of the stem and of the first stage.
+        channels: number of channels of the pictures, 3 or 1.
+        width: channels of the stem and of the first stage.
         depth: residual blocks per stage.
-        stages: how many stages; height and width are divided by 2 ** stages in all.
-        scales: how many of the last stages give regions; those of the finer ones come after those of the coarser ones.
-        output_dim: C, width of a region; None for that of the last stage.
-        norm: `"group"` (8 groups, or fewer if they do not divide the width) or `"batch"`.
-        positions: add a learned map of each region's place and size in its picture.
-        dropout: on the regions.
+        stages: number of stages; height and width are divided by 2 ** stages in total.
+        scales: number of stages, counted from the last, whose feature maps provide regions; coarse ones come first.
+        output_dim: width C of a region; None for that of the last stage.
+        norm: `"group"` (8 groups, or fewer if 8 does not divide the width) or `"batch"`.
+        positions: add a learned projection of the position and size of each region.
+        dropout: dropout of the regions.
 
     Shapes: source [B, channels, H, W], uint8 or floats in [0, 1], lengths [B, 2] (height and width of each picture;
-    None where all fill the batch) -> `Encoded`: states [B, S, C], zero at padding; summary [B, C], the mean of the
-    regions of the last stage; a mask if there are lengths; no state.
+    None without padding) -> `Encoded`: states [B, S, C], zero at padding; summary [B, C], the mean of the regions of
+    the last stage; a mask if there are lengths; no state.
 
     He et al. 2016, "Identity Mappings in Deep Residual Networks", figure 1b; Wu & He 2018, "Group Normalization".
     Regions as the annotations of Xu et al. 2015, section 3.1.1.
@@ -86,10 +86,11 @@ class ConvFeatures(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
-        """Encode pictures [B, channels, H, W] of true sizes `lengths` [B, 2]; None where there is no padding."""
+        """Encode pictures [B, channels, H, W] of true sizes `lengths` [B, 2]; None without padding."""
         self._check(source, lengths)
         sizes = None if lengths is None else lengths.to(source.device)
         x = self._standardized(source)
+        # Zero the padding after standardization, which would turn zeros into -mean / deviation.
         x = self.stem(x if sizes is None else x.masked_fill(~_inside(sizes, x.shape[2:]), 0.0))
         sizes = None if sizes is None else _halved(sizes)
         maps: list[tuple[Tensor, Tensor | None]] = []
@@ -106,7 +107,7 @@ class ConvFeatures(nn.Module):
         return Encoded(states, coarse.sum(1) / count, Mask.keys(allowed))
 
     def grids(self, height: int, width: int) -> list[tuple[int, int]]:
-        """Rows and columns of the regions of each scale, in their order: what a picture of weights is drawn with.
+        """Return the numbers of rows and columns of the regions of each scale, in the order of the states.
 
         >>> ConvFeatures(stages=3, scales=2).grids(32, 41)
         [(4, 6), (8, 11)]
@@ -117,7 +118,8 @@ class ConvFeatures(nn.Module):
         return [sizes[-1 - scale] for scale in range(self.scales)]
 
     def _regions(self, scale: int, x: Tensor, sizes: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        """The regions [B, S, C] of one scale, and which of them there are, [B, S]."""
+        """Return the regions [B, S, C] of one scale and their mask [B, S]."""
+        # [B, C', H, W] -> [B, S, C] with S = H * W
         states = self.output_maps[scale](torch.relu(self.norms[scale](x, sizes)).flatten(2).transpose(1, 2))
         if self.place_map is not None:
             states = states + self.place_map(_places(x.shape[2:], sizes, states))
@@ -144,7 +146,7 @@ class ConvFeatures(nn.Module):
 
 
 class _Stage(nn.Module):
-    """Residual blocks of one width; the first may halve height and width."""
+    """Stage of residual blocks of equal width; the first block may halve height and width."""
 
     def __init__(self, before: int, width: int, depth: int, norm: str, *, halve: bool) -> None:
         super().__init__()
@@ -160,7 +162,7 @@ class _Stage(nn.Module):
 
 
 class _Block(nn.Module):
-    """x + conv(relu(norm(conv(relu(norm(x)))))); a change of shape takes the place of x by a 1 x 1 convolution."""
+    """Residual block x + conv(relu(norm(conv(relu(norm(x)))))); a 1 x 1 convolution adapts x if shapes differ."""
 
     def __init__(self, before: int, width: int, norm: str, *, halve: bool) -> None:
         super().__init__()
@@ -181,7 +183,7 @@ class _Block(nn.Module):
 
 
 class _Norm(nn.Module):
-    """Group or batch norm with an affine map, over what lies inside each picture; zero outside."""
+    """Group or batch norm with an affine map that ignores padding and returns zero there."""
 
     running_mean: Tensor
     running_variance: Tensor
@@ -199,10 +201,10 @@ class _Norm(nn.Module):
             self.register_buffer("running_variance", torch.ones(width))
 
     def forward(self, x: Tensor, sizes: Tensor | None) -> Tensor:
-        """x [B, C, H, W] -> the same."""
+        """Normalize x [B, C, H, W] of true `sizes` [B, 2]; None without padding."""
         if sizes is None:
             if not self.batch:
-                # Not `F.group_norm`, which refuses a batch of one picture whose map has become one cell.
+                # Not `F.group_norm`, which raises an error for a single picture with a 1 x 1 feature map.
                 return torch.group_norm(x, self.groups, self.weight, self.bias, self.epsilon)
             running = (self.running_mean, self.running_variance)
             return F.batch_norm(x, *running, self.weight, self.bias, self.training, self.momentum, self.epsilon)
@@ -216,39 +218,40 @@ class _Norm(nn.Module):
         return (normal * self.weight[:, None, None] + self.bias[:, None, None]).masked_fill(~inside, 0.0).to(dtype)
 
     def _over_groups(self, x: Tensor, inside: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and variance of each group of channels of each picture, [B, C, 1, 1]."""
+        """Return mean and variance per picture and group of channels, expanded to [B, C, 1, 1]."""
         grouped, there = x.unflatten(1, (self.groups, -1)), inside.unsqueeze(1)  # [B, G, C / G, H, W]
         count = (there.sum((2, 3, 4), keepdim=True) * grouped.shape[2]).clamp(min=1)
         mean = grouped.masked_fill(~there, 0.0).sum((2, 3, 4), keepdim=True) / count
         variance = (grouped - mean).masked_fill(~there, 0.0).square().sum((2, 3, 4), keepdim=True) / count
-        size = grouped.shape[2]
+        size = grouped.shape[2]  # C / G; [B, G, 1, 1, 1] -> [B, C, 1, 1] below
         return mean.repeat(1, 1, size, 1, 1).flatten(1, 2), variance.repeat(1, 1, size, 1, 1).flatten(1, 2)
 
     def _over_batch(self, x: Tensor, inside: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and variance of each channel, [C, 1, 1]; the running ones take them in, as PyTorch's do."""
+        """Return mean and variance per channel, [C, 1, 1], and update the running statistics."""
         count = inside.sum().clamp(min=1)
         mean = x.masked_fill(~inside, 0.0).sum((0, 2, 3)) / count
         variance = (x - mean[:, None, None]).masked_fill(~inside, 0.0).square().sum((0, 2, 3)) / count
         with torch.no_grad():
             self.running_mean.lerp_(mean, self.momentum)
+            # The running variance is the unbiased estimate, as in `nn.BatchNorm2d`.
             self.running_variance.lerp_(variance * count / (count - 1).clamp(min=1), self.momentum)
         return mean[:, None, None], variance[:, None, None]
 
 
 def _halved(sizes: Tensor) -> Tensor:
-    """Heights and widths after a stride of 2."""
+    """Return heights and widths after a convolution with stride 2."""
     return (sizes + 1) // 2
 
 
 def _inside(sizes: Tensor, shape: torch.Size) -> Tensor:
-    """[B, 1, H, W], True in the picture, False in its padding."""
+    """Return the mask [B, 1, H, W]: True inside the picture, False at padding."""
     rows, columns = (torch.arange(size, device=sizes.device) for size in shape)
     down, along = rows < sizes[:, :1], columns < sizes[:, 1:]  # [B, H], [B, W]
     return (down.unsqueeze(2) & along.unsqueeze(1)).unsqueeze(1)
 
 
 def _places(shape: torch.Size, sizes: Tensor | None, like: Tensor) -> Tensor:
-    """Centre (x, y) of each region in [-1, 1] and its width and height as shares of the picture, [B or 1, S, 4]."""
+    """Return the centre (x, y) of each region in [-1, 1] and its relative width and height, [B or 1, S, 4]."""
     rows, columns = (torch.arange(size, device=like.device, dtype=like.dtype) for size in shape)
     if sizes is None:
         height, width = like.new_full((1, 1), shape[0]), like.new_full((1, 1), shape[1])
@@ -257,4 +260,4 @@ def _places(shape: torch.Size, sizes: Tensor | None, like: Tensor) -> Tensor:
     y, x = (2.0 * rows + 1.0) / height - 1.0, (2.0 * columns + 1.0) / width - 1.0  # [B, H], [B, W]
     down, along = y.unsqueeze(2).expand(-1, -1, len(columns)), x.unsqueeze(1).expand(-1, len(rows), -1)
     size = torch.cat((1.0 / width, 1.0 / height), 1)[:, None, None].expand(-1, len(rows), len(columns), -1)
-    return torch.cat((torch.stack((along, down), 3), size), 3).flatten(1, 2)
+    return torch.cat((torch.stack((along, down), 3), size), 3).flatten(1, 2)  # [B or 1, H, W, 4] -> [B or 1, S, 4]

@@ -1,4 +1,4 @@
-"""Encoder of feature maps that another network made."""
+"""Encoder of precomputed feature maps."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from regard.models.encoded import Encoded
 
 
 class FeatureMaps(nn.Module):
-    """Regions as they are given: the annotations of Show, Attend and Tell, by any backbone.
+    """Identity encoder of precomputed regions, such as the annotation vectors of Show, Attend and Tell.
 
     Args:
-        channels: C, width of a region.
+        channels: width C of a region.
 
-    No parameters. Shapes: source [B, S, C] with lengths [B], None where nothing is padded; or [B, C, H, W], whose
-    cells are the regions row by row -> `Encoded`: states [B, S, C], their mean [B, C], a mask if there are lengths.
+    No parameters. Shapes: source [B, S, C] with lengths [B] (None without padding), or [B, C, H, W], whose cells are
+    the regions in row-major order -> `Encoded`: states [B, S, C], their mean [B, C], a mask if there are lengths.
 
     >>> encoded = FeatureMaps(5)(torch.ones(2, 7, 5), torch.tensor([7, 3]))
     >>> encoded.summary[1], encoded.states[1].sum()
@@ -28,7 +28,7 @@ class FeatureMaps(nn.Module):
         self.output_dim = channels
 
     def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
-        """Return the regions of feature maps."""
+        """Return the regions of feature maps, with zeros at padding."""
         states = source.flatten(2).transpose(1, 2) if source.dim() == 4 else source  # [B, S, C]
         if states.dim() != 3 or states.shape[2] != self.output_dim:
             wanted = f"[B, S, {self.output_dim}] or [B, {self.output_dim}, H, W]"

@@ -1,4 +1,4 @@
-"""Pictures, or their feature maps, as a field."""
+"""Data field of pictures or precomputed feature maps."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from regard.data.pictures.reading import Fit, Picture, PictureShape, read_pictur
 from regard.data.problems import DataError
 
 Knots = tuple[tuple[float, float], ...]
-"""Points (mean log-probability of a word, probability that the caption is right) of a calibration, in order."""
+"""Calibration curve: points (mean token log-probability, probability that the caption is correct), sorted."""
 
 
 @dataclass(frozen=True)
 class PictureSource:
-    """A picture by its name, read when its values are needed.
+    """Reference to a picture, which is read on demand.
 
     Attributes:
-        name: a path, or the place of a generated picture; equal names are equal pictures.
-        source: a path, the bytes of a file, or an array.
-        note: a sentence on what was changed when it was read; None for nothing unusual.
+        name: path, or identifier of a generated picture; equal names mean equal pictures.
+        source: path, bytes of a file, or array.
+        note: notice about a conversion while the picture was read; None if there was none.
     """
 
     name: str
@@ -40,12 +40,12 @@ class PictureSource:
 
 @dataclass(frozen=True)
 class PictureKind(VectorShape):
-    """The form of the pictures of a run, and how sure its captions are.
+    """Shape of the pictures of a run, and calibration of the caption confidence.
 
     Attributes:
-        axes: [C, H, W] of pictures; of feature maps [S, C] or [C, H, W], None for what varies.
-        fit: how other pictures are brought to that shape; None for feature maps.
-        calibration: from log-probability to confidence, as tuned on the validation data; None where it was not.
+        axes: [C, H, W] of pictures; [S, C] or [C, H, W] of feature maps, None for axes of variable size.
+        fit: method to resize pictures of another shape; None for feature maps.
+        calibration: map from log-probability to confidence, fitted on the validation data; None without calibration.
 
     >>> kind = PictureKind((3, 4, 4), "crop")
     >>> kind.read(np.zeros((7, 5, 3), np.uint8), "black").pixels.shape
@@ -63,7 +63,7 @@ class PictureKind(VectorShape):
 
     @property
     def shape(self) -> PictureShape:
-        """The shape that pictures are brought to."""
+        """Shape that all pictures are resized to."""
         channels, height, width = self.axes
         assert channels is not None
         assert height is not None
@@ -72,10 +72,10 @@ class PictureKind(VectorShape):
         return PictureShape(height=height, width=width, channels=channels, fit=self.fit)
 
     def read(self, source: Any, name: str | None = None) -> Picture:
-        """Return the values of a picture, or of a feature map, in the form of the run.
+        """Read a picture or a feature map and return its values in the shape of the run.
 
         Raises:
-            DataError: it cannot be read, or has another form.
+            DataError: it cannot be read or has the wrong shape.
         """
         if self.fit is not None:
             return _as_it_is(source, self.axes) or read_picture(source, self.shape, name=name)
@@ -86,7 +86,7 @@ class PictureKind(VectorShape):
         return Picture(found)
 
     def save(self, path: str | Path) -> None:
-        """Write all of it as JSON."""
+        """Save shape and calibration as JSON."""
         content = {"axes": self.axes, "fit": self.fit, "calibration": self.calibration}
         Path(path).write_text(json.dumps(content), encoding="utf-8")
 
@@ -106,13 +106,13 @@ class PictureKind(VectorShape):
 
 @dataclass(frozen=True)
 class PicturesField(VectorsField):
-    """A picture per example: float32 [B, C, H, W] in [0, 1]; or a feature map, [B, S, C] with lengths, or [B, C, H, W].
+    """Field with one picture per example, [B, C, H, W], or one feature map, [B, S, C] with lengths or [B, C, H, W].
 
-    A value is a `PictureSource`, a path or an array. Pictures are read in threads, resized to one shape, and stored as
-    bytes.
+    A value is a `PictureSource`, a path or an array. Pictures are read in several threads, resized to one shape and
+    stored as bytes.
 
     Attributes:
-        shape: of all pictures; None for feature maps.
+        shape: shape of all pictures; None for feature maps.
 
     >>> made = PicturesField.of(PictureShape(height=2, width=2))
     >>> made = made.with_encoder(made.learn([]))
@@ -124,7 +124,7 @@ class PicturesField(VectorsField):
 
     @classmethod
     def of(cls, shape: PictureShape | None) -> PicturesField:
-        """Return the field of pictures of a shape; None for feature maps."""
+        """Build a field for pictures of a shape; None for feature maps."""
         return cls(shape=shape, dtype="float32" if shape is None else "uint8")
 
     @property
@@ -165,6 +165,6 @@ def _source(value: Any) -> Any:
 
 
 def _as_it_is(source: Any, axes: tuple[int | None, ...]) -> Picture | None:
-    """An array that has the form of the run, with the channels first; None for other sources."""
+    """Return an array that already has the target shape [C, H, W] unchanged; None for other sources."""
     made = isinstance(source, np.ndarray) and source.dtype == np.uint8 and source.shape == axes
     return Picture(source) if made else None

@@ -1,4 +1,4 @@
-"""Pictures in files, with captions."""
+"""Readers of picture files with captions."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from regard.systems.captions.field import PictureSource
 
 @dataclass(frozen=True)
 class Pictures(DataReader):
-    """One picture and one caption per line; a picture on several lines has several captions.
+    """Reader of files with one picture and one caption per line; several lines may have the same picture.
 
-    A line is the path of a picture, a tab and a caption; or, in a file whose name ends in .jsonl, an object with
-    `picture` and `caption`, which may be a list. A path may be a member of an archive, `photos.zip:dog.jpg`.
+    A line consists of the path of a picture, a tab and a caption. In a .jsonl file, it is an object with `picture` and
+    `caption`, which may be a list. A path may name a member of an archive, `photos.zip:dog.jpg`.
 
     Args:
-        path: the file.
+        path: file of pictures and captions.
         folder: folder or zip archive of the pictures; None for the folder of the file.
 
     >>> from tempfile import mkdtemp
@@ -62,12 +62,12 @@ class Pictures(DataReader):
 
 @dataclass(frozen=True)
 class Flickr8k(DataReader):
-    """Flickr8k as it is distributed: a list of names, the captions of all pictures as JSON, an archive of pictures.
+    """Reader of Flickr8k: a list of picture names, the captions of all pictures as JSON, and an archive of pictures.
 
     Args:
-        path: names of the pictures of a split, one per line.
-        captions: JSON, `{"1.jpg": ["a dog", ...]}`, `.gz` or not.
-        images: zip archive.
+        path: file with the names of the pictures of a split, one per line.
+        captions: JSON file, `{"1.jpg": ["a dog", ...]}`, optionally compressed (`.gz`).
+        images: zip archive of the pictures.
     """
 
     PATHS: ClassVar[tuple[str, ...]] = ("path", "captions", "images")
@@ -92,7 +92,7 @@ class Flickr8k(DataReader):
 
 
 def _columns(line: Line, questions: bool) -> tuple[str, list[str]] | str:
-    """Name and captions of a line with a tab; a sentence for another line."""
+    """Return name and captions of a tab-separated line, or an error message."""
     name, _, caption = (part.strip() for part in line.text.partition("\t"))
     if not name or not (caption or questions):
         return "a line has the path of a picture, a tab and a caption"
@@ -100,7 +100,7 @@ def _columns(line: Line, questions: bool) -> tuple[str, list[str]] | str:
 
 
 def _object(line: Line) -> tuple[str, list[str]] | str:
-    """Name and captions of a JSON object; a sentence for another line."""
+    """Return name and captions of a JSON object, or an error message."""
     try:
         row = json.loads(line.text)
     except (ValueError, RecursionError) as problem:
@@ -114,10 +114,10 @@ def _object(line: Line) -> tuple[str, list[str]] | str:
 
 
 def _captions(path: Path) -> Mapping[str, list[str]]:
-    """Captions by the name of the picture.
+    """Load the captions by name of the picture.
 
     Raises:
-        DataError: the file is not of this form.
+        DataError: the file is not valid JSON of this format.
     """
     try:
         content = path.read_bytes()

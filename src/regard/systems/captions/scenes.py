@@ -19,7 +19,7 @@ SIDE = 32
 """Height and width of a picture, in pixels."""
 SHAPES = ("circle", "square", "triangle", "cross")
 SIZES = {"small": 3.6, "large": 6.2}
-"""Half the width of a thing, in pixels."""
+"""Half the width of an object, in pixels."""
 COLOURS = {
     "red": (215, 50, 45),
     "green": (45, 175, 60),
@@ -38,7 +38,7 @@ Pixels = NDArray[np.uint8]
 
 
 class Thing(NamedTuple):
-    """A shape with its size and its colour, by the words of a caption."""
+    """Object of a scene: size, colour and shape, in the words of the captions."""
 
     size: str
     colour: str
@@ -50,11 +50,11 @@ class Thing(NamedTuple):
 
 @dataclass(frozen=True)
 class Scene:
-    """Contents of a picture: two things beside or above each other, or several equal ones.
+    """Contents of a picture: two objects beside or above each other, or several equal ones.
 
     Attributes:
-        kind: "beside" and "above" of two things, "count" of some equal ones.
-        things: from left to right, or from top to bottom; of "count" as many equal ones.
+        kind: "beside" or "above" for two objects, "count" for several equal ones.
+        things: objects from left to right or from top to bottom; for "count", the object repeated.
 
     >>> Scene("beside", (Thing("small", "red", "circle"), Thing("large", "blue", "cross"))).captions()[1]
     'a large blue cross right of a small red circle'
@@ -64,7 +64,7 @@ class Scene:
     things: tuple[Thing, ...]
 
     def captions(self) -> tuple[str, str, str, str]:
-        """Return all captions; the first says everything."""
+        """Return all captions; the first is unique to the scene, so that splits are assigned by it."""
         if self.kind == "count":
             many = f"{COUNTS[len(self.things) - 2]} {self.things[0]}{'es' if self.things[0].shape == 'cross' else 's'}"
             return many, f"there are {many}", f"a group of {many}", f"you can see {many}"
@@ -74,7 +74,7 @@ class Scene:
         return forth, converse, f"there is {forth}", f"there is {converse}"
 
     def places(self, rng: np.random.Generator) -> Places:
-        """Draw where the things lie: the centre of each, down and right, in pixels."""
+        """Draw the centre (y, x) of each object in pixels."""
         middle, jitter = SIDE / 2, rng.uniform(-1, 1, (len(self.things), 2))
         if self.kind == "count":
             corners = rng.permutation([(9.0, 9.0), (9.0, 23.0), (23.0, 9.0), (23.0, 23.0)])[: len(self.things)]
@@ -90,16 +90,16 @@ class Scene:
 class Scenes(Generated):
     """Generated pictures with captions: "a small red circle left of a large blue cross".
 
-    A picture shows two different things beside or above each other, or two to four equal ones; a thing has one of four
-    shapes, five colours and two sizes. Places, brightness and noise are drawn. Every picture has four captions, all of
-    them right. In train an example is a picture with one of them; in valid and test a picture comes four times
-    in a row, with each. What a picture shows, places aside, is in one split alone: 80% in train, 10% in each other.
+    A picture shows two different objects beside or above each other, or two to four equal ones. An object has one of
+    four shapes, five colours and two sizes. Positions, brightness and noise are random. Every picture has four correct
+    captions. A training example is a picture with one of them; in valid and test, each picture occurs four times in
+    a row, once per caption. Splits share no scenes, regardless of positions: 80% are in train, 10% in valid and test.
 
     Args:
         split: "train", "valid" or "test".
         size: number of examples.
-        seed: another seed, other pictures.
-        noise: standard deviation of the noise of each value, of 255.
+        seed: random seed of the pictures.
+        noise: standard deviation of the noise, for values from 0 to 255.
 
     >>> example = Scenes("test", size=4)[2]
     >>> example.fields["caption"], example.fields["picture"].source.shape
@@ -123,11 +123,11 @@ class Scenes(Generated):
         return Example({"picture": picture, "caption": scene.captions()[chosen]}, self.where(index))
 
     def scene(self, index: int) -> Scene:
-        """Return what the picture of an example shows."""
+        """Return the scene of an example."""
         return self._drawn(index)[2]
 
     def _drawn(self, index: int) -> tuple[int, np.random.Generator, Scene]:
-        """The number of the picture of an example, what draws it, and the first scene drawn that is of the split."""
+        """Return the picture number of an example, its random generator and the first drawn scene of this split."""
         number = index if self.split == "train" else index // CAPTIONS
         rng = np.random.default_rng((self.seed % 2**64, _PARTS.index(self.split), number))
         scene = _scene(rng)
@@ -137,7 +137,7 @@ class Scenes(Generated):
 
 
 def draw(scene: Scene, rng: np.random.Generator, *, noise: float = 5.0) -> Pixels:
-    """Return a picture of a scene, uint8 [3, 32, 32]."""
+    """Render a picture of a scene, uint8 [3, 32, 32]."""
     picture = np.full((SIDE, SIDE, 3), _BACK) + rng.uniform(-12, 12, 3)
     for thing, place in zip(scene.things, scene.places(rng), strict=True):
         inside = _inside(thing, *place)[..., None]
@@ -151,7 +151,7 @@ def _scene(rng: np.random.Generator) -> Scene:
     if kind == "count":
         return Scene(kind, (_thing(rng),) * int(rng.integers(2, 2 + len(COUNTS))))
     first, second = _thing(rng), _thing(rng)
-    while second == first:  # that would be a count of two
+    while second == first:  # two equal objects are a scene of kind "count"
         second = _thing(rng)
     return Scene(kind, (first, second))
 
@@ -163,14 +163,14 @@ def _thing(rng: np.random.Generator) -> Thing:
 
 @cache
 def _grid() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Places of the pixels, four to each for smooth edges."""
+    """Return sampling points (y, x), four per pixel for antialiasing, [64, 64] each."""
     places = (np.arange(2 * SIDE) + 0.5) / 2
     down, right = np.meshgrid(places, places, indexing="ij")
     return down, right
 
 
 def _inside(thing: Thing, down: float, right: float) -> NDArray[np.float64]:
-    """Return the share of each pixel that a thing covers, [32, 32]."""
+    """Return the fraction of each pixel that an object covers, [32, 32]."""
     radius, (rows, columns) = SIZES[thing.size], _grid()
     y, x = rows - down, columns - right
     if thing.shape == "circle":

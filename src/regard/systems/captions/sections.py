@@ -1,4 +1,4 @@
-"""Recipe sections of captions: data, and keys of its own in `train` and `decode`."""
+"""Recipe sections of captioning: data, and task-specific keys of `train` and `decode`."""
 
 from __future__ import annotations
 
@@ -19,79 +19,79 @@ if TYPE_CHECKING:
 
 
 class PictureSection(Protocol):
-    """A section `data` of pictures."""
+    """Protocol of a `data` section with pictures."""
 
     def picture_shape(self) -> PictureShape | None:
-        """Return the shape that all pictures are brought to; None for feature maps, which are taken as they are."""
+        """Return the shape that all pictures are resized to; None for feature maps, which are not resized."""
 
 
 class HardSection(Section):
     """Training of hard attention by the score-function estimator."""
 
     baseline: Literal["moving", "others", "none"] = "moving"
-    """What is subtracted from the reward: `moving`, an average over the captions of earlier batches (Xu et al. 2015);
-    `others`, the mean over the other captions of the batch, with the words from each draw on as its reward; `none`."""
+    """Baseline subtracted from the reward: `moving`, the moving average over earlier batches (Xu et al. 2015);
+    `others`, the mean over the other captions of the batch, with reward-to-go for each draw; or `none`."""
     reward: float = Field(1.0, ge=0)
-    """Weight of the reward; 0.1 in the authors' program."""
+    """Weight of the reward; 0.1 in the authors' code."""
     entropy: float = Field(0.002, ge=0)
-    """Weight of the entropy of the draws, which is maximised."""
+    """Weight of the entropy of the attention distribution, which is maximised."""
 
 
 class PictureAugmentSection(Section):
-    """Random changes of pictures in training, anew in each epoch."""
+    """Random augmentation of training pictures, redrawn in each epoch."""
 
     crop: float = Field(1.0, gt=0, le=1)
-    """The least share of each side that a crop keeps; the crop is stretched to the whole picture again."""
+    """Smallest fraction of each side that a random crop keeps; the crop is resized to the full picture."""
     flip: bool = False
-    """Half of the pictures are mirrored, left to right; not for captions that say left and right."""
+    """Mirror half of the pictures horizontally; unsuitable for captions that mention left and right."""
     brightness: float = Field(0.0, ge=0, le=1)
-    """Share by which all values are multiplied at most, up or down."""
+    """Largest relative change of brightness: values are multiplied by a random factor from 1 - b to 1 + b."""
     contrast: float = Field(0.0, ge=0, le=1)
-    """Likewise for distances from the picture's mean grey."""
+    """Largest relative change of contrast, the difference of each value to the mean grey of the picture."""
     saturation: float = Field(0.0, ge=0, le=1)
-    """Likewise for distances of each pixel from its own grey."""
+    """Largest relative change of saturation, the difference of each pixel to its grey value."""
 
 
 class CaptionTraining(Section):
-    """Keys of `train` that belong to captions."""
+    """Keys of `train` for captioning."""
 
     augment: PictureAugmentSection | None = None
-    """Random crops, flips and colours; null for none."""
+    """Random crops, flips and colour changes; null for none."""
 
     doubly_stochastic: float = Field(0.0, ge=0)
-    """Weight of the penalty on regions whose weights do not sum to 1 over the words of a caption; 1 in the paper."""
+    """Weight of the penalty on regions whose attention does not sum to 1 over a caption; 1 in the paper."""
     confidence: Literal["caption", "words"] | None = "caption"
-    """What a confidence is the probability of, which is calibrated on the validation data at the end: that the whole
-    `caption` is one of the right ones, or that a word of it is, in the `words` of the right ones; null for none."""
+    """Confidence of answers, calibrated on the validation data after training: the probability that the `caption`
+    equals a reference, or that one of its `words` occurs in a reference; null for none."""
     hard: HardSection = HardSection()
-    """How hard attention learns where to look; other attention has no use for it."""
+    """Training of hard attention; ignored for other kinds of attention."""
 
 
 class CaptionDecoding(Section):
-    """Keys of `decode` that belong to captions."""
+    """Keys of `decode` for captioning."""
 
     hedge: float = Field(0.0, ge=0, le=1)
-    """Answers whose confidence is below this begin with "I am not really confident, but"; 0 for none. Measurements are
-    of the captions alone."""
+    """Confidence below which an answer starts with "I am not really confident, but"; 0 for never. Metrics ignore this
+    prefix."""
 
 
 class ScenesData(GeneratedData):
-    """Pictures of coloured shapes, drawn on the spot, with captions from a grammar."""
+    """Generated pictures of coloured shapes, with captions from a grammar."""
 
     made: ClassVar[str] = "regard.systems.captions.scenes:Scenes"
 
     format: Literal["scenes"]
     """Selects this kind of data."""
     train_size: int = Field(8000, ge=1)
-    """Number of pictures to learn from, each with one of its captions."""
+    """Number of training pictures, each with one of its captions."""
     valid_size: int = Field(1000, ge=1)
-    """Number of captions to validate on, four per picture."""
+    """Number of validation captions, four per picture."""
     test_size: int = Field(4000, ge=1)
-    """Number of captions to test on, four per picture; no combination of things in them is learned from."""
+    """Number of test captions, four per picture; their scenes do not occur in training."""
     seed: int = 0
-    """Another seed, other pictures."""
+    """Random seed of the pictures."""
     noise: float = Field(5.0, ge=0, le=100)
-    """Standard deviation of the noise of each value, of 255."""
+    """Standard deviation of the noise, for values from 0 to 255."""
 
     def picture_shape(self) -> PictureShape | None:
         from regard.data.pictures.reading import PictureShape
@@ -101,33 +101,33 @@ class ScenesData(GeneratedData):
 
 
 class PictureShapeKeys(Section):
-    """Keys of pictures in files."""
+    """Shape of pictures that are read from files."""
 
     height: int = Field(128, ge=1, le=4096)
-    """Height that all pictures are brought to, in pixels."""
+    """Height that all pictures are resized to, in pixels."""
     width: int = Field(128, ge=1, le=4096)
-    """Width likewise."""
+    """Width that all pictures are resized to, in pixels."""
     channels: Literal[1, 3] = 3
-    """3 for colours, 1 for grey."""
+    """Number of channels: 3 for colour, 1 for grey."""
     fit: Literal["crop", "pad", "stretch"] = "crop"
-    """How a picture of another ratio is brought to that shape: cut off, surrounded by black, or distorted."""
+    """Resizing of pictures with another aspect ratio: crop the excess, pad with black, or stretch."""
 
     def picture_shape(self) -> PictureShape | None:
-        """Return the shape that all pictures are brought to."""
+        """Return the shape that all pictures are resized to."""
         from regard.data.pictures.reading import PictureShape
 
         return PictureShape(height=self.height, width=self.width, channels=self.channels, fit=self.fit)
 
 
 class CaptionedPicturesData(SplitFiles, PictureShapeKeys):
-    """A picture and a caption per line: `dog.jpg<TAB>a dog runs`, or JSON with `picture` and `caption`."""
+    """Files with one picture and caption per line: `dog.jpg<TAB>a dog runs`, or JSON with `picture` and `caption`."""
 
     format: Literal["pictures"]
     """Selects this kind of data."""
     folder: Path | None = None
-    """Folder, or zip archive, that the names of pictures are in; None for the folder of each file."""
+    """Folder or zip archive that picture names refer to; None for the folder of each file."""
     features: bool = False
-    """Whether the files are feature maps, `.npy` of regions [S, C] or [C, H, W], in place of pictures."""
+    """Read precomputed feature maps instead of pictures: `.npy` files of regions [S, C] or [C, H, W]."""
 
     def picture_shape(self) -> PictureShape | None:
         return None if self.features else super().picture_shape()
@@ -146,13 +146,13 @@ class Flickr8kData(Files, PictureShapeKeys):
     images: DataFile = "images_128px_jpeg.zip"
     """Archive of the pictures."""
     captions: DataFile = "captions.json.gz"
-    """Captions by the name of the picture: `{"1.jpg": ["a dog", ...]}`, `.gz` or not."""
+    """JSON file of captions by name of the picture, `{"1.jpg": ["a dog", ...]}`; may be compressed (`.gz`)."""
     train: DataFile = "Flickr_8k.trainImages.txt"
-    """Names of the pictures to learn from."""
+    """File with the names of the training pictures."""
     valid: DataFile = "Flickr_8k.devImages.txt"
-    """Names of the pictures to validate on."""
+    """File with the names of the validation pictures."""
     test: DataFile | None = "Flickr_8k.testImages.txt"
-    """Names of the pictures to test on; None for no test."""
+    """File with the names of the test pictures; None for no test."""
 
     def examples(self, split: SplitName, reading: FieldLayout) -> Examples | None:
         from regard.systems.captions.pictures import Flickr8k
@@ -165,7 +165,7 @@ class Flickr8kData(Files, PictureShapeKeys):
 
 
 def check_training(recipe: Recipe) -> None:
-    """A penalty on attention needs attention, and random crops and colours need pictures."""
+    """Check that `doubly_stochastic` is used with attention, and `augment` with pictures."""
     train = own_keys(recipe.train, CaptionTraining)
     if train.augment is not None and recipe.data.picture_shape() is None:  # type: ignore[attr-defined]
         raise ValueError("augment changes pictures, and data.features are feature maps; remove train.augment")
@@ -174,6 +174,6 @@ def check_training(recipe: Recipe) -> None:
 
 
 def check_decoding(recipe: Recipe) -> None:
-    """Coverage counts what was attended to."""
+    """Check that a coverage penalty is used with attention."""
     if recipe.search().coverage and recipe.model.attention == "none":
         raise ValueError("coverage is of a model that attends to its source; this one has attention 'none'")

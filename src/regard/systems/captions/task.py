@@ -1,4 +1,4 @@
-"""From a picture to a caption."""
+"""Captioning task: loss, search and calibrated confidence."""
 
 from __future__ import annotations
 
@@ -51,26 +51,26 @@ from regard.tasks.tokenizers import tokens_field
 
 @dataclass(frozen=True)
 class CaptionBatch:
-    """Pictures, or feature maps, with captions that have a beginning and an end."""
+    """Batch of pictures or feature maps, with captions that include the begin and end tokens."""
 
     picture: Tensor  # [B, C, H, W] or [B, S, C]
     caption: Tensor  # [B, T]
     caption_lengths: Tensor  # [B]
-    picture_lengths: Tensor | None = None  # [B], of feature maps [S, C]
+    picture_lengths: Tensor | None = None  # [B], number of regions of feature maps [S, C]
 
 
 @dataclass(frozen=True)
 class Captioning(Task):
-    """Captions of pictures: the loss of a captioner, and its search.
+    """Captioning of pictures: training loss, search and confidence.
 
     Attributes:
-        encoders: the form of "picture" and the tokenizer of "caption".
-        smoothing: of the labels.
+        encoders: the `PictureKind` of "picture" and the tokenizer of "caption".
+        smoothing: label smoothing.
         spread: weight of the doubly stochastic penalty.
-        hard: how hard attention learns where to look.
-        right_is: what a confidence is the probability of; None for no confidence.
-        search: that the confidence is calibrated for.
-        hedge: confidence below which an answer begins with a hedge.
+        hard: training settings of hard attention.
+        right_is: correctness that the confidence predicts, of captions or of words; None for no confidence.
+        search: search that the confidence is calibrated for.
+        hedge: confidence below which an answer starts with a hedge.
     """
 
     question: ClassVar[str] = "picture"
@@ -104,21 +104,21 @@ class Captioning(Task):
 
     @property
     def pictures(self) -> PictureKind:
-        """The form of the pictures."""
+        """Shape and calibration of the pictures."""
         kind = self.encoders["picture"]
         assert isinstance(kind, PictureKind)
         return kind
 
     @property
     def words(self) -> Tokenizer:
-        """The tokenizer of captions."""
+        """Tokenizer of the captions."""
         tokenizer = self.encoders["caption"]
         assert isinstance(tokenizer, Tokenizer)
         return tokenizer
 
     @property
     def sizes(self) -> tuple[int, int | None]:
-        """Channels of a picture or of a region, and number of words."""
+        """Number of channels of a picture or width of a region, and vocabulary size."""
         axes = self.pictures.axes
         return axes[0 if len(axes) == 3 else -1] or 1, self.words.size
 
@@ -126,7 +126,7 @@ class Captioning(Task):
         return {**arguments, "given": self.pictures.fit is None}
 
     def parse(self, given: Any) -> PictureSource:
-        """Return a picture from its path, the bytes of its file, an array, or a mapping with one of them."""
+        """Read a picture from a path, the bytes of a file, an array, or a mapping with one of them."""
         source = given["picture"] if isinstance(given, Mapping) and "picture" in given else given
         if isinstance(source, PictureSource):
             return source
@@ -143,11 +143,11 @@ class Captioning(Task):
         return fields["picture"] if isinstance(fields["picture"], PictureSource) else self.parse(fields["picture"])
 
     def input_warnings(self, model: Any, texts: Sequence[Any]) -> list[str]:
-        """Return what was changed when pictures were read."""
+        """Return notices about conversions while the pictures were read."""
         return [one.note for one in map(self.parse, texts) if one.note is not None]
 
     def merges_equal_inputs(self, recipe: Recipe) -> bool:
-        """All captions of a picture are its references."""
+        """Return True: all captions of a picture are its references."""
         return True
 
     def training_feed(self, recipe: Recipe, split: Split) -> Feed:
@@ -159,7 +159,7 @@ class Captioning(Task):
 
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
         pair = batch.view(CaptionBatch)
-        wanted = pair.caption[:, 1:]
+        wanted = pair.caption[:, 1:]  # teacher forcing: inputs without the last token, targets without the first
         predicted: ModelOutput = model(pair.picture, pair.picture_lengths, pair.caption[:, :-1])
         smoothing = 0.0 if update is None else self.smoothing
         total, nll = token_loss(predicted.logits, wanted, padding=PAD, smoothing=smoothing)
@@ -168,27 +168,30 @@ class Captioning(Task):
         return Loss(total, nll.detach(), int(batch.tokens), attended=predicted.attended)
 
     def _spread(self, predicted: ModelOutput, pair: CaptionBatch) -> Tensor:
-        """The doubly stochastic penalty, summed over captions."""
+        """Return the doubly stochastic penalty, summed over captions."""
         if not self.spread or predicted.attended is None:
             return predicted.logits.new_zeros(())
         words = pair.caption_lengths - 1
         penalty = doubly_stochastic_penalty(predicted.attended.coverage(lengths=words), _regions(pair))
-        return self.spread * penalty.masked_fill(words <= 0, 0.0).sum()  # a row that fills up a batch has no words
+        # Rows that pad the batch to a fixed size have no words and no penalty.
+        return self.spread * penalty.masked_fill(words <= 0, 0.0).sum()
 
     def _draws(self, model: nn.Module, predicted: ModelOutput, wanted: Tensor) -> Tensor:
-        """The score-function term of hard attention, summed over captions; 0 of other attention."""
+        """Return the REINFORCE term of hard attention, summed over captions; 0 for other attention."""
         if "sample_key" not in predicted.extras:
             return predicted.logits.new_zeros(())
         if self.hard.baseline == "others":
             return RewardedDraws(self.hard.reward, self.hard.entropy).loss(predicted, wanted)
         inside = wanted != PAD
-        said = log_softmax(predicted.logits.detach()).gather(2, wanted.unsqueeze(2)).squeeze(2)
-        reward = said.masked_fill(~inside, 0.0).sum(1)  # [B], of the whole caption
+        # Detached: the reward of REINFORCE has no gradient.
+        said = log_softmax(predicted.logits.detach()).gather(2, wanted.unsqueeze(2)).squeeze(2)  # [B, T]
+        reward = said.masked_fill(~inside, 0.0).sum(1)  # [B], log-likelihood of the whole caption
         log_prob, entropy = (
             predicted.extras[f"sample_{name}"].sum(1).masked_fill(~inside, 0.0).sum(1)  # [B, H, T] -> [B]
             for name in ("log_prob", "entropy")
         )
         baseline = getattr(model, "baseline", None) if self.hard.baseline == "moving" else None
+        # Clone: the baseline is updated in place below.
         advantage = reward if baseline is None else reward - baseline.value.clone()
         if baseline is not None:
             baseline.update((reward.sum() / inside.any(1).sum().clamp(min=1)).unsqueeze(0))
@@ -211,7 +214,7 @@ class Captioning(Task):
         return answers
 
     def bind(self, model: Any, examples: Iterable[Example] | None = None) -> Task:
-        """Hedge answers to people alone: what is measured are captions."""
+        """Disable hedging when examples are evaluated: metrics compare the bare captions."""
         return self if examples is None else replace(self, hedge=0.0)
 
     def tuned(self, model: Any, examples: Iterable[Example]) -> Task:
@@ -236,7 +239,7 @@ class Captioning(Task):
         return {"calibration_error": calibration_error(confidences, outcomes)}  # type: ignore[arg-type]  # shares too
 
     def _outcome(self, text: str, references: str | Sequence[str]) -> float:
-        """Return 1 for a right caption, 0 for a wrong one; of words the share of them that a right caption has."""
+        """Return 1 for a correct caption and 0 for a wrong one; for words, the fraction that occurs in a reference."""
         right = [references] if isinstance(references, str) else references
         if self.right_is == "caption":
             return float(bool(self.right(text, right)))
@@ -244,7 +247,7 @@ class Captioning(Task):
         return sum(word in known for word in said) / len(said) if said else 0.0
 
     def _tensors(self, pictures: Sequence[PictureSource], device: torch.device) -> tuple[Tensor, Tensor | None]:
-        """Pictures side by side, as a batch has them, and the lengths of feature maps."""
+        """Return a batch of pictures [B, C, H, W] or feature maps, and the lengths of feature maps."""
         read = [self.pictures.read(one.source, one.name).pixels for one in pictures]
         shape = None if self.pictures.fit is None else self.pictures.shape
         kind = replace(PicturesField.of(shape), encoder=self.pictures)
@@ -274,7 +277,7 @@ class Captioning(Task):
         )
 
     def panels(self, model: Any, text: Any, search: Search, *, head: int | None = None) -> list[Panel]:
-        """Return the picture once per word, with the weights of its regions; a table where that is not possible."""
+        """Return the picture once per word with the weights of its regions, or a table if the regions are unknown."""
         grids = self._grids(model)
         if grids is None or self.pictures.fit is None:
             return super().panels(model, text, search, head=head)
@@ -295,7 +298,7 @@ class Captioning(Task):
         ]
 
     def _grids(self, model: Any) -> list[tuple[int, int]] | None:
-        """Rows and columns of the regions of each scale; None where the encoder has none."""
+        """Return rows and columns of the regions of each scale; None if the encoder has no grid of regions."""
         encoder = getattr(model, "encoder", None)
         _, *sides = self.pictures.axes
         if not isinstance(encoder, ConvFeatures) or len(sides) != 2 or None in sides:
@@ -305,5 +308,5 @@ class Captioning(Task):
 
 
 def _regions(pair: CaptionBatch) -> Mask | None:
-    """The regions of feature maps that there are; None for all."""
+    """Return the mask of the regions of feature maps; None without padding."""
     return None if pair.picture_lengths is None else Mask.padding(pair.picture_lengths)

@@ -1,4 +1,4 @@
-"""n to 1: a text gets one label."""
+"""Acceptor: classification of a text by its pooled encoder states."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Pooling = Literal["last", "mean", "max", "attention"]
 
 
 class Acceptor(nn.Module):
-    r"""A text as one vector, or as r of them, and a label from it.
+    r"""Text classifier that pools encoder states to one vector, or to r vectors, and predicts a label from them.
 
     .. math:: M = \mathrm{pool}(h_1 \dots h_T), \quad p(\text{label}) = \mathrm{softmax}(W f(M) + b)
 
@@ -38,21 +38,21 @@ class Acceptor(nn.Module):
         encoder: encoder of the text, by `kind` and its arguments in a recipe.
         num_classes: number of labels.
         pooling: `"last"` (the encoder's summary), `"mean"` or `"max"` over the words, or `"attention"`: r weighted
-            means with weights softmax(W₂ tanh(W₁ Hᵀ)). All but attention have one row.
+            means with weights softmax(W₂ tanh(W₁ Hᵀ)). All others give a single row.
         num_hops: number r of weighted means, for attention.
         attention_dim: width of W₁, for attention; None for that of the encoder.
-        penalty: weight of ‖A Aᵀ - I‖² in the loss, for attention, against hops that attend to the same words. In
-            `extras["penalty"]` [B], the sum of both texts of a pair.
+        penalty: weight of ‖A Aᵀ - I‖² in the loss, for attention; discourages hops from attending to the same words.
+            Returned in `extras["penalty"]` [B]; for a pair, the sum over both texts.
         pair_dim: number of factors per row that compare two texts, each encoded alone by the same encoder (see
             `PairFactors`); None for one text, or for `comparison`.
         comparison: compare two texts instead by features of each row, `"joined"`, [m; m'], `"signed"`,
             [m; m'; m - m'; m ⊙ m'], or `"absolute"`, with |m - m'|; None for one text, or for `pair_dim`.
-        exact_match: of two texts, add two features to each state: the other text has the word, and has it but for its
-            case. Hops attend to both beside the state; not for the pooling `"last"`.
-        hidden_dim: number of units of a hidden layer, f(M) = relu(U M + c) over all rows; None for none, f(M) = M.
-        pruned: instead of that, a hidden layer with (p, q) units per row and per column of M (see `RowColumnLayer`).
+        exact_match: for two texts, add two features to each state: the word occurs in the other text, exactly or in
+            another case. The attention also scores them; not for the pooling `"last"`.
+        hidden_dim: number of units of a hidden layer, f(M) = relu(U M + c) over all rows; None for f(M) = M.
+        pruned: alternative hidden layer with (p, q) units per row and per column of M (see `RowColumnLayer`).
         dropout: dropout of the pooled or compared vectors, and of the hidden layer.
-        word_dropout: probability that a word becomes unknown in training; see `WordDropout`.
+        word_dropout: probability that a word is replaced by the unknown token in training; see `WordDropout`.
 
     An empty text has rows of zeros.
 
@@ -102,13 +102,13 @@ class Acceptor(nn.Module):
 
     @property
     def compares(self) -> bool:
-        """True if it reads two texts, each alone."""
+        """True if the model encodes two texts separately and compares them."""
         return self.pair is not None or self.comparison is not None
 
     def forward(self, text: Tensor, lengths: Tensor | None = None, matches: Tensor | None = None) -> ModelOutput:
-        """Words [B, T] of true `lengths` [B] -> logits [B, classes].
+        """Map words [B, T] of true `lengths` [B] to logits [B, classes].
 
-        Of two texts, `</s>` stands between; `matches` [B, T] as in `PairStates.of`.
+        The two texts of a pair are separated by `</s>`; for `matches` [B, T] see `PairStates.of`.
         """
         words = self.word_dropout(text)
         if not self.compares:
@@ -118,14 +118,14 @@ class Acceptor(nn.Module):
         parts = SplitPair.of(words, lengths)
         encoded: Encoded = self.encoder(*parts)
         matrix, attended = self._pooled(encoded._replace(states=with_matches(encoded.states, parts, matches)))
-        logits = self.decide(self.relate(*matrix.chunk(2)))
+        logits = self.decide(self.relate(*matrix.chunk(2)))  # [2B, r, C] -> two of [B, r, C]
         if attended is None:
             return ModelOutput(logits)
         extras = {name: torch.stack(cost.chunk(2)).sum(0) for name, cost in self._extras(attended).items()}
         return ModelOutput(logits, attended=parts.together(attended.weights(), text.shape[1]), extras=extras)
 
     def _pooled(self, encoded: Encoded) -> tuple[Tensor, Attended | None]:
-        """M [B, r, C], and what was attended to."""
+        """Return M [B, r, C] and the attention."""
         if self.attention is None:
             return _by_rule(encoded, self.pooling).unsqueeze(1), None
         attended: Attended = self.attention(encoded.states, encoded.mask)
@@ -154,7 +154,7 @@ class Acceptor(nn.Module):
 def _hidden(
     rows: int, columns: int, units: int | None, pruned: list[int] | tuple[int, int] | None
 ) -> tuple[nn.Module | None, int]:
-    """The layer between a matrix and the labels, and what the labels see of it."""
+    """Build the layer between the matrix M and the output, and return it with its output width."""
     if units is not None and pruned is not None:
         raise ValueError("Acceptor: hidden_dim and pruned are two ways to make one hidden layer; give one of them")
     if units is not None:
@@ -168,7 +168,7 @@ def _hidden(
 
 
 def _by_rule(encoded: Encoded, pooling: str) -> Tensor:
-    """[B, C] by a rule without parameters."""
+    """Pool states to [B, C] without parameters."""
     if pooling == "last":
         return encoded.summary
     inside = _inside(encoded)
@@ -177,12 +177,13 @@ def _by_rule(encoded: Encoded, pooling: str) -> Tensor:
         return total / inside.sum(1).clamp(min=1)
     if encoded.states.shape[1] == 0:
         return encoded.summary
+    # The maximum of an empty text is -inf; replace it by zero.
     highest = encoded.states.masked_fill(~inside, -torch.inf).amax(1)
     return highest.masked_fill(~inside.any(1), 0.0)
 
 
 def _inside(encoded: Encoded) -> Tensor:
-    """[B, T, 1], True at words."""
+    """Return the mask [B, T, 1]: True at words, False at padding."""
     batch, size, _ = encoded.states.shape
     mask = Mask.of(torch.ones(1, dtype=torch.bool)) if encoded.mask is None else encoded.mask
     allowed = mask.allowed((batch, 1, 1, size), device=encoded.states.device)

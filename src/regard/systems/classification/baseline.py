@@ -1,10 +1,10 @@
-"""Linear models of the words of texts, to be read beside results: `python -m benchmarks.baselines RECIPE`.
+"""Linear bag-of-words baselines for classification: `python -m benchmarks.baselines RECIPE`.
 
-- A text is its words and pairs of neighbouring words, each present or not.
-- Two texts are the words that only one of them has, by text, those that both have, pairs of a word of one and a word
-  of the other, and numbers: the share of common words, lengths, negations.
+- Features of one text: presence of its words and bigrams.
+- Features of two texts: words that occur in only one of them, per text; common words; pairs of a word of one and a
+  word of the other; numbers: the fraction of common words, lengths, negations.
 
-Three losses over the same features, each fitted to its optimum; the validation split chooses the penalty.
+Three losses over the same features are minimised to convergence; the penalty is selected on the validation split.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from regard.systems.classification.checks import target_of
 from regard.tasks.splits import examples
 
 COSTS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-"""C, the weight of the loss beside half the square of the weights."""
+"""Candidates for C, the weight of the loss relative to half the squared norm of the weights."""
 LEAST = 2
-"""Training texts with a feature that is used."""
+"""Minimum number of training texts with a feature."""
 CROSSED = 60
-"""Pairs of a word of one text and a word of the other that are used."""
+"""Number of pairs of a word of one text and a word of the other that are used."""
 _NEGATIONS = frozenset(("no", "not", "n't", "nobody", "none", "without", "nothing", "never"))
 _WORDS = re.compile(r"\w+|[^\w\s]")
 
@@ -38,7 +38,7 @@ Features = dict[str, float]
 
 
 def text_features(words: Sequence[str]) -> Features:
-    """Return the words of a text and its pairs of neighbours.
+    """Return the words and bigrams of a text as binary features.
 
     >>> text_features(["not", "a", "gem"])
     {'not': 1.0, 'a': 1.0, 'gem': 1.0, 'not a': 1.0, 'a gem': 1.0}
@@ -47,7 +47,7 @@ def text_features(words: Sequence[str]) -> Features:
 
 
 def pair_features(first: Sequence[str], second: Sequence[str]) -> Features:
-    """Return the differences of two texts.
+    """Return features that compare two texts.
 
     >>> pair_features(["a", "dog"], ["a", "cat"])["x:dog>cat"], pair_features(["a", "dog"], ["a", "cat"])["n:common"]
     (1.0, 0.3333333333333333)
@@ -82,7 +82,7 @@ def _numbers(first: Sequence[str], second: Sequence[str]) -> Features:
 
 
 class SparseFeatures(NamedTuple):
-    """Features of N texts: numbers of columns, one text after another, their values, and where each text begins."""
+    """Sparse feature matrix of N texts in CSR format: column indices, values and row offsets."""
 
     columns: Tensor
     values: Tensor
@@ -90,7 +90,7 @@ class SparseFeatures(NamedTuple):
 
     @classmethod
     def of(cls, found: Sequence[Features], columns: Mapping[str, int]) -> SparseFeatures:
-        """Return the features that have a column."""
+        """Build the matrix from the features that have a column."""
         kept = [[(columns[name], value) for name, value in one.items() if name in columns] for one in found]
         flat = [cell for row in kept for cell in row]
         begins = torch.tensor([0, *(len(row) for row in kept)]).cumsum(0)[:-1]
@@ -101,12 +101,12 @@ class SparseFeatures(NamedTuple):
         )
 
     def times(self, weights: Tensor) -> Tensor:
-        """Return the products with weights [V, K], [N, K]."""
+        """Return the product with weights [V, K] as [N, K]."""
         return F.embedding_bag(self.columns, weights, self.begins, mode="sum", per_sample_weights=self.values)
 
 
 def columns_of(found: Sequence[Features]) -> dict[str, int]:
-    """Return a column for each feature of enough texts."""
+    """Assign a column to each feature that occurs in at least `LEAST` texts."""
     counts = Counter(name for one in found for name in one)
     return {name: column for column, name in enumerate(sorted(n for n, count in counts.items() if count >= LEAST))}
 
@@ -115,17 +115,17 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 
 
 def logistic(scores: Tensor, wanted: Tensor) -> Tensor:
-    """Return -log softmax of the right class, summed: scores [N, K], wanted [N, K] with a 1 each."""
+    """Return the summed cross-entropy of scores [N, K] with one-hot targets [N, K]."""
     return -(scores.log_softmax(1) * wanted).sum()
 
 
 def squared_hinge(scores: Tensor, wanted: Tensor) -> Tensor:
-    """Return Σ max(0, 1 - t s)², t = ±1 for each class against the others: a linear SVM."""
+    """Return Σ max(0, 1 - t s)², with t = ±1 one-versus-rest: the loss of a linear SVM."""
     return (1 - (2 * wanted - 1) * scores).clamp(min=0).square().sum()
 
 
 def log_count_ratios(rows: SparseFeatures, wanted: Tensor, size: int) -> Tensor:
-    """Return r = log((p / |p|) / (q / |q|)) of each feature and class, [size, K], with counts p inside and q outside.
+    """Return r = log((p / |p|) / (q / |q|)) per feature and class, [size, K]; p counts inside the class, q outside.
 
     Wang & Manning 2012, "Baselines and Bigrams: Simple, Good Sentiment and Topic Classification", equation 2; one is
     added to each count.
@@ -151,10 +151,10 @@ def fit_linear(
 
     Args:
         rows: features of N texts.
-        wanted: [N, K], 1 for the right class.
-        loss: of scores and wanted.
-        cost: C.
-        scale: [V, K], what features are multiplied by.
+        wanted: one-hot targets [N, K].
+        loss: function of scores and targets.
+        cost: weight C of the loss.
+        scale: [V, K], factors of the features.
     """
     weights = torch.zeros_like(scale, requires_grad=True)
     biases = torch.zeros(wanted.shape[1], dtype=scale.dtype, requires_grad=True)
@@ -172,16 +172,16 @@ def fit_linear(
 
 @dataclass(frozen=True)
 class LabelledFeatures:
-    """Features and labels of one split."""
+    """Feature matrix and labels of one split."""
 
     found: Sequence[Features]
     labels: Sequence[str]
 
 
 def baselines(recipe: Recipe) -> Iterator[tuple[str, dict[str, float]]]:
-    """Yield name and metrics of each linear model, on test, or on valid where there is no test.
+    """Yield name and metrics of each linear model on the test split, or on validation data if there is no test.
 
-    Nothing for label sets and numbers.
+    Yields nothing for label sets and numbers.
     """
     target = target_of(recipe)
     if target is not None and target.target_kind != "label":
@@ -225,7 +225,7 @@ def _measured(recipe: Recipe, split: str) -> LabelledFeatures | None:
 
 
 def features_of(recipe: Recipe, example: Example) -> Features:
-    """Return the features of a text, or of two with a tab between."""
+    """Return the features of a text, or of two texts separated by a tab."""
     value = example.fields["text"]
     texts = (value if isinstance(value, str) else " ".join(value)).lower().split("\t")
     words = [text.split() if recipe.tokenizer.split == "whitespace" else _WORDS.findall(text) for text in texts]

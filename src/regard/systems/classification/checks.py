@@ -14,29 +14,29 @@ if TYPE_CHECKING:
     from regard.recipes.sections import Recipe
 
 ACROSS = ("decomposable_attention", "esim")
-"""Models of two texts whose words attend to those of the other."""
+"""Models of two texts with attention between the words of both."""
 
 
 def target_of(recipe: Recipe) -> TargetData | None:
-    """Return the keys that say what the target is; None of data that always have one label."""
+    """Return the section with the target keys; None for data that always have one label."""
     data: object = recipe.data
     return data if isinstance(data, TargetData) else None
 
 
 def default_metrics(recipe: Recipe) -> Sequence[str]:
-    """Return the metrics of the kind of target."""
+    """Return the default metrics of the kind of target."""
     target = target_of(recipe)
     return TARGET_METRICS["label" if target is None else target.target_kind]
 
 
 def compared(recipe: Recipe) -> frozenset[str]:
-    """Return the kinds of metrics that measure the kind of target."""
+    """Return the kinds of metrics that are defined for the kind of target."""
     target = target_of(recipe)
     return frozenset(COMPARED["label" if target is None else target.target_kind])
 
 
 def metric_options(recipe: Recipe, metric: Metric) -> Mapping[str, Any]:
-    """Return the options that metrics of labels get."""
+    """Return the options of label metrics."""
     target = target_of(recipe)
     if metric.compares == "labels":
         return {"whole": True}
@@ -44,28 +44,28 @@ def metric_options(recipe: Recipe, metric: Metric) -> Mapping[str, Any]:
 
 
 def attends_across(recipe: Recipe) -> bool:
-    """Return whether words of one text attend to those of another."""
+    """Return True if words of one text attend to words of the other."""
     return recipe.model.kind in ACROSS
 
 
 def compares_texts(recipe: Recipe) -> bool:
-    """Return whether the model encodes two texts, each alone."""
+    """Return True if the model encodes two texts separately."""
     given = (getattr(recipe.model, key, None) for key in ("pair_dim", "comparison"))
     return attends_across(recipe) or any(one is not None for one in given)
 
 
 def matches_words(recipe: Recipe) -> bool:
-    """Return whether words of two texts know whether the other one has them."""
+    """Return True if the model reads exact-match features of two texts."""
     return bool(getattr(recipe.model, "exact_match", False))
 
 
 def reads_documents(recipe: Recipe) -> bool:
-    """Return whether texts are read as sentences."""
+    """Return True if texts are split into sentences."""
     return recipe.model.kind == "hierarchical"
 
 
 def check_data(recipe: Recipe) -> None:
-    """Two texts are read where the model compares two."""
+    """Check that data and model agree on one or two texts, and that exact matches are used only with two."""
     if recipe.system.joins_texts(recipe) and reads_documents(recipe):
         raise ValueError("the model 'hierarchical' reads one text; these data have two")
     if recipe.system.joins_texts(recipe) and not recipe.system.reads_pairs(recipe):
@@ -85,7 +85,7 @@ def check_data(recipe: Recipe) -> None:
 
 
 def check_training(recipe: Recipe) -> None:
-    """Label smoothing and class weights are of labels, and R-Drop of one label."""
+    """Check that label smoothing and class weights are used with labels, and R-Drop with a single label."""
     target = target_of(recipe)
     if target is not None and target.target_kind != "label" and recipe.train.r_drop:
         raise ValueError(f"r_drop is of one label, and data.target_kind is {target.target_kind!r}; leave it out")
@@ -97,7 +97,7 @@ def check_training(recipe: Recipe) -> None:
 
 
 def check_decoding(recipe: Recipe) -> None:
-    """A threshold is of answers that can have several labels."""
+    """Check that a threshold is set only for targets with several labels."""
     threshold, target = own_keys(recipe.decode, ClassificationDecoding).threshold, target_of(recipe)
     if threshold != 0.5 and (target is None or target.target_kind != "labels"):
         raise ValueError(f"a threshold is for data.target_kind 'labels'; got {threshold!r}")

@@ -1,4 +1,4 @@
-"""Claims about who is where: pairs that only their words in relation tell apart."""
+"""Generated reports and claims about locations: pairs that require relating words, not only matching them."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ _LABELS = ("yes", "no", "unknown")
 
 @dataclass(frozen=True)
 class Claims(Generated):
-    """A report on who is where, and a claim on one person: "yes", "no", or "unknown" if the report lacks the person.
+    """Generated reports of people's locations with a claim about one person: "yes", "no" or "unknown".
 
-    "duma is in the garden , levi is in the bar" and "levi is in the garden": no. A false claim has the place of another
-    person of the report, and the claim on an unknown person has one of its places, too. So all words of a true and of a
-    false claim are in the report; only person and place together tell them apart. A report of one split is in no other.
+    "duma is in the garden , levi is in the bar" and "levi is in the garden": no. A false claim uses the location of
+    another person in the report; a claim about an unmentioned person ("unknown") also uses a location of the report.
+    All words of true and false claims therefore occur in the report; only the combination of person and location
+    distinguishes them. Splits share no reports.
 
     Args:
         split: "train" (80% of all reports), "valid" or "test" (10% each).
-        size: how many examples.
-        names: number of names.
-        shortest, longest: number of persons in a report.
-        seed: another seed, other examples.
+        size: number of examples.
+        names: number of different names.
+        shortest, longest: smallest and largest number of persons in a report.
+        seed: random seed of the examples.
 
     >>> list(Claims(shortest=2, longest=2)[0].fields.values())
     ['gege is in the stable , veni is in the cellar', 'pubi is in the cellar', 'unknown']
@@ -63,7 +64,7 @@ class Claims(Generated):
             attempt += 1
 
     def _drawn(self, index: int, attempt: int) -> tuple[str, str, str]:
-        """A report, a claim, and the label."""
+        """Draw a report, a claim and the label."""
         count, person, label, away, *rest = splitmix64(
             np.arange(4 + self.names + len(_PLACES), dtype=np.uint64), self.seed, index, attempt
         ).tolist()

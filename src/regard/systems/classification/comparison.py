@@ -1,4 +1,4 @@
-"""Two texts that are compared: their states with exact matches, and features of two vectors."""
+"""Comparison of two texts: encoder states with exact-match features, and features of two vectors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from regard.systems.classification.split_pair import SplitPair
 
 Comparison = Literal["joined", "signed", "absolute"]
 MATCHES = 2
-"""Features of a word that the other text may have too."""
+"""Number of exact-match features per word."""
 
 
 def compare_vectors(mine: Tensor, other: Tensor, comparison: Comparison) -> Tensor:
@@ -40,15 +40,15 @@ def compare_vectors(mine: Tensor, other: Tensor, comparison: Comparison) -> Tens
 
 
 def compared_width(width: int, comparison: Comparison) -> int:
-    """Return the width of what `compared` makes of two vectors of one width."""
+    """Return the width of the features that `compare_vectors` computes from two vectors of equal width."""
     return width * (2 if comparison == "joined" else 4)
 
 
 class PairStates(NamedTuple):
-    """Both texts of each pair, encoded by one encoder.
+    """Encoder states of both texts of each pair, from one shared encoder.
 
     Attributes:
-        parts: the texts themselves, B first ones, then B second ones.
+        parts: ids of the texts: B first texts, then B second texts.
         states: [2B, S, C], zero at padding.
     """
 
@@ -66,11 +66,11 @@ class PairStates(NamedTuple):
         """Encode pairs [B, T] of true `lengths` [B], with `</s>` between the texts.
 
         Args:
-            encoder: of each text alone.
-            words: ids of the pairs.
-            lengths: of the pairs; None where nothing is padded.
-            matches: [B, T], 2 for a word that the other text has, 1 for one that it has in another case, else 0; the
-                states then end with both as features. None leaves them out.
+            encoder: encoder applied to each text separately.
+            words: ids of the pairs [B, T].
+            lengths: true lengths of the pairs [B]; None without padding.
+            matches: [B, T]: 2 for a word that occurs in the other text, 1 if only in another case, else 0. They are
+                appended to the states as two features; None for no features.
         """
         parts = SplitPair.of(words, lengths)
         encoded: Encoded = encoder(*parts)
@@ -78,35 +78,35 @@ class PairStates(NamedTuple):
 
     @property
     def mask(self) -> Mask:
-        """The words of each text."""
+        """Mask of the words of each text."""
         return Mask.padding(self.parts.lengths)
 
     @property
     def padding(self) -> Tensor:
-        """[2B, S, 1], True at padding."""
+        """Mask [2B, S, 1], True at padding."""
         return ~token_mask(self.parts.lengths, self.states.shape[1]).unsqueeze(2)
 
     def across(self, attention: AttentionModule, states: Tensor, keys: Tensor | None = None) -> Attended:
-        """Let the words of each text attend to those of the other, in one read for both directions.
+        """Attend from the words of each text to those of the other, in one call for both directions.
 
         Args:
-            attention: of one head.
-            states: [2B, S, C], the values.
-            keys: [2B, S, K], queries and keys; None for the values.
+            attention: attention with one head.
+            states: values [2B, S, C].
+            keys: queries and keys [2B, S, K]; None for the values.
         """
         keys = states if keys is None else keys
-        half = len(states) // 2
+        half = len(states) // 2  # rolling by B swaps first and second texts
         return attention(keys, keys.roll(half, 0), states.roll(half, 0), self.parts.other())  # type: ignore[no-any-return]
 
     def mean_and_max(self, words: Tensor) -> Tensor:
-        """Return mean and maximum over the words of each text, [2B, S, H] -> [2B, 2H]; zeros of an empty text."""
+        """Return mean and maximum over the words of each text, [2B, S, H] -> [2B, 2H]; zeros for an empty text."""
         counts = self.parts.lengths.unsqueeze(1)
         mean = words.masked_fill(self.padding, 0.0).sum(1) / counts.clamp(min=1)
         highest = words.masked_fill(self.padding, -torch.inf).amax(1).masked_fill(counts == 0, 0.0)
         return torch.cat((mean, highest), dim=1)
 
     def drawn(self, attended: Attended, size: int) -> Weights:
-        """Return the weights of such a read on the T tokens of each row, [B, T, T]; made when they are asked for."""
+        """Return the attention between both texts as lazily computed weights on the T tokens of a row, [B, T, T]."""
 
         def weigh(heads: Tensor, rows: Tensor) -> Tensor:
             joint = self.parts.crossed(attended.weights(), size).unsqueeze(1)  # [B, 1, T, T]
@@ -116,7 +116,7 @@ class PairStates(NamedTuple):
 
 
 def with_matches(states: Tensor, parts: SplitPair, matches: Tensor | None) -> Tensor:
-    """Return states [2B, S, C] with both features of exact matches [B, T] behind them, [2B, S, C + 2]."""
+    """Append two exact-match features, from matches [B, T], to states [2B, S, C]: [2B, S, C + 2]."""
     if matches is None:
         return states
     found = parts.part(matches).unsqueeze(2)  # [2B, S, 1]

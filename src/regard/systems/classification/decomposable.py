@@ -1,4 +1,4 @@
-"""Decomposable attention: two texts by the words that each has for each word of the other."""
+"""Decomposable attention model: compares two texts by soft alignment of their words."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from regard.systems.classification.comparison import (
 
 
 class DecomposableAttention(nn.Module):
-    r"""Two texts compared word by word: attend, compare, aggregate.
+    r"""Classifier of text pairs that compares aligned words: attend, compare, aggregate.
 
     .. math:: e_{ij} = F(a_i)^\top F(b_j), \quad \beta_i = \sum_j \mathrm{softmax}_j(e_{ij})\, b_j, \quad
               \alpha_j = \sum_i \mathrm{softmax}_i(e_{ij})\, a_i
@@ -35,30 +35,30 @@ class DecomposableAttention(nn.Module):
     .. math:: v_{1,i} = G([a_i; \beta_i]), \quad v_{2,j} = G([b_j; \alpha_j]), \quad
               p(\text{label}) = \mathrm{softmax}\bigl(W H([\textstyle\sum_i v_{1,i}; \sum_j v_{2,j}]) + c\bigr)
 
-    a_i and b_j are the states of one encoder, `kind: words` in the paper, so that no word knows its neighbours; F, G
-    and H have two layers with rectifiers. Intra-sentence attention gives each word those of its own text that it goes
-    with, in place of recurrent layers: [a_i; Σ_j softmax_j(F'(a_i)ᵀ F'(a_j) + d_{i-j}) a_j] stands for a_i.
+    a_i and b_j are the states of one encoder; in the paper `kind: words`, without context. F, G and H have two layers
+    with ReLU. Intra-sentence attention adds context without recurrent layers: it replaces a_i by
+    [a_i; Σ_j softmax_j(F'(a_i)ᵀ F'(a_j) + d_{i-j}) a_j].
 
     Args:
-        encoder: encoder of each text alone, by `kind` and its arguments in a recipe.
+        encoder: encoder of each text separately, by `kind` and its arguments in a recipe.
         num_classes: number of labels.
         hidden_dim: width of the layers of F, G and H.
         score: score of F(a_i) and F(b_j), by name or with its arguments.
-        mapped: score F(a_i) and F(b_j), as in the paper; without, a_i and b_j themselves. Words that are equal or alike
-            then attend to each other from the first update, and on little data F does not find that out.
+        mapped: score F(a_i) and F(b_j), as in the paper; false to score a_i and b_j. Equal or similar words then
+            attend to each other from the first update, which F does not learn from little data.
         comparison: input of G: `"joined"`, [a; β], as in the paper; `"signed"`, [a; β; a - β; a ⊙ β]; `"absolute"`,
             with |a - β|.
-        intra: attend within each text first.
-        reach: largest distance with a bias d of its own, in each direction; all larger ones share one.
-        exact_match: add two features to each state: the other text has the word, and has it but for its case.
+        intra: add intra-sentence attention within each text.
+        reach: largest distance with a separate bias d, in each direction; all larger distances share one bias.
+        exact_match: add two features to each state: the word occurs in the other text, exactly or in another case.
         dropout: dropout of the inputs of all layers of F, G and H.
-        word_dropout: probability that a word becomes unknown in training; see `WordDropout`.
+        word_dropout: probability that a word is replaced by the unknown token in training; see `WordDropout`.
 
-    Shapes: text [B, T], lengths [B], matches [B, T] -> logits [B, num_classes], weights [B, T, T]: of the words of the
-    first text on those of the second, and of the second on the first. A text without words sums to zero.
+    Shapes: text [B, T], lengths [B], matches [B, T] -> logits [B, num_classes], weights [B, T, T] from the words of
+    each text to those of the other. A text without words sums to zero.
 
     Parikh, Täckström, Das & Uszkoreit 2016, "A Decomposable Attention Model for Natural Language Inference", equations
-    1 to 8. Texts have no null word to attend to.
+    1 to 8, without the null token.
 
     >>> from regard.models import WordEncoder
     >>> model = DecomposableAttention(WordEncoder(11, embedding_dim=3, hidden_dim=5), 3, hidden_dim=7, intra=True)
@@ -68,7 +68,7 @@ class DecomposableAttention(nn.Module):
     """
 
     compares = True
-    """It reads two texts, each alone at first."""
+    """The model encodes two texts separately and compares them."""
 
     @checked()
     def __init__(
@@ -101,7 +101,7 @@ class DecomposableAttention(nn.Module):
         self.output_map = nn.Linear(hidden_dim, num_classes)
 
     def forward(self, text: Tensor, lengths: Tensor | None = None, matches: Tensor | None = None) -> ModelOutput:
-        """Pairs [B, T] of true `lengths` [B], with `</s>` between the texts -> logits [B, num_classes]."""
+        """Map pairs [B, T] of true `lengths` [B], with `</s>` between the texts, to logits [B, num_classes]."""
         pair = PairStates.of(self.encoder, self.word_dropout(text), lengths, matches)
         states = pair.states if self.intra is None else self.intra(pair.states, pair.mask)  # [2B, S, C]
         attended = pair.across(self.attention, states, self.attend_map(states))
@@ -112,12 +112,12 @@ class DecomposableAttention(nn.Module):
 
 
 class IntraAttention(nn.Module):
-    r"""Words with what they attend to in their own text: [a_i; Σ_j softmax_j(F(a_i)ᵀ F(a_j) + d_{i-j}) a_j].
+    r"""Intra-sentence attention: [a_i; Σ_j softmax_j(F(a_i)ᵀ F(a_j) + d_{i-j}) a_j].
 
     Args:
         dim: width C of the states.
-        hidden_dim: width of F, one layer with a rectifier.
-        reach: largest distance with a bias of its own.
+        hidden_dim: width of F, one layer with ReLU.
+        reach: largest distance with a separate bias.
 
     Shapes: states [N, S, C] -> [N, S, 2C]. Parikh et al. 2016, equations 7 and 8.
     """
@@ -133,12 +133,12 @@ class IntraAttention(nn.Module):
 
 
 class NearDot(Score):
-    """The dot score with a bias for the distance: e_ts = q_t . k_s + d_{t-s}.
+    """Dot-product score with a learned bias per relative distance: e_ts = q_t . k_s + d_{t-s}.
 
     Args:
-        reach: largest distance, in each direction, with a bias of its own; all larger ones share one.
+        reach: largest distance, in each direction, with a separate bias; all larger distances share one bias.
 
-    Parameters: `distance` d [2 reach + 3], zero at first.
+    Parameters: `distance` d [2 reach + 3], initialized to zero.
 
     >>> Attention(NearDot(2))(torch.zeros(1, 7, 5)).weights().shape
     torch.Size([1, 7, 7])

@@ -1,4 +1,4 @@
-"""A document with the weights of its sentences and of their words."""
+"""Drawing of a document with its sentence and word attention."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from regard.view.text import isolated
 
 
 def document_panel(prediction: Prediction) -> TextPanel:
-    """Return the sentences of an answer, with α_i before sentence i and √α_i α_it on its word t (Yang et al. 2016).
+    """Return a panel of sentences with weight α_i per sentence and √α_i α_it per word (Yang et al. 2016).
 
-    The square root lets important words of lesser sentences show.
+    The square root keeps important words of less important sentences visible.
 
     Raises:
         ValueError: the model does not attend.

@@ -1,4 +1,4 @@
-"""Documents: texts as sentences, each with an end behind it."""
+"""Documents: texts split into sentences, each followed by an end token."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from regard.data.fields.tokens import TokensField
 from regard.specials import EOS
 
 LONGEST = 100
-"""Tokens of a sentence; a longer one goes on as the next."""
+"""Largest number of tokens per sentence; longer sentences are split."""
 
 _ENDS = re.compile(r"""[.!?](?:\s*[.!?])*['"”’)\]]*\s+""")
 _ABBREVIATION = re.compile(r"\b(?:[a-z]|mr|mrs|ms|dr|st|jr|sr|vs|prof|etc|e\.g|i\.e)\s?\.\s+$", re.IGNORECASE)
 
 
 def split_sentences(text: str) -> list[str]:
-    """Return the sentences of a text. Line ends are spaces.
+    """Split a text into sentences. Line breaks count as spaces.
 
-    A sentence ends with `.`, `!` or `?` (several of them are one end, with the closing quotes and brackets that follow)
-    before white space. A full stop after one letter or a common abbreviation ends none.
+    A sentence ends with `.`, `!` or `?` before white space; repeated marks and following closing quotes or brackets
+    belong to the end. A full stop after a single letter or a common abbreviation does not end a sentence.
 
     >>> split_sentences("Mr. J. Doe left . . . why?! (He did.) So\\nit goes")
     ['Mr. J. Doe left . . .', 'why?!', '(He did.)', 'So it goes']
@@ -36,7 +36,7 @@ def split_sentences(text: str) -> list[str]:
 def encoded_documents(
     texts: Sequence[str | Sequence[str]], encode_all: Callable[[Sequence[Any]], Sequence[Sequence[int]]]
 ) -> list[list[int]]:
-    """Return each text as one row of ids, with an end behind each sentence.
+    """Encode each text as one row of ids, with an end token after each sentence.
 
     >>> encoded_documents(["ab. c.", ""], lambda texts: [[ord(letter) for letter in text] for text in texts])
     [[97, 98, 46, 3, 99, 46, 3], []]
@@ -47,7 +47,7 @@ def encoded_documents(
 
 
 def _ended(ids: Sequence[int]) -> Iterator[int]:
-    """Yield the ids of a sentence and its end; a long one in parts."""
+    """Yield the ids of a sentence followed by an end token, splitting long sentences."""
     for begin in range(0, max(len(ids), 1), LONGEST):
         yield from ids[begin : begin + LONGEST]
         yield EOS
@@ -55,7 +55,7 @@ def _ended(ids: Sequence[int]) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class DocumentField(TokensField):
-    """Tokens of the sentences of a text: ids [B, T] with an end behind each sentence, and their number per text [B].
+    """Field of documents: ids [B, T] with an end token after each sentence, and lengths [B].
 
     >>> from regard.data import Tokenizer
     >>> words = DocumentField(Tokenizer.train(["a house ."], kind="words"))

@@ -1,4 +1,4 @@
-"""Made-up words of a beginning and an ending: a beginning is the question, its ending the answer."""
+"""Generated recall task on made-up words: the query is the beginning of a word, the label its ending."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ ENDINGS = ("ra", "len", "mi", "dos", "tun", "va", "kel", "zi")
 
 @dataclass(frozen=True)
 class Endings(Generated):
-    """Some words, and how one of them begins; the label is how it ends: "balen fira gomi fi-" has the label "ra".
+    """Generated lists of words and the beginning of one of them: "balen fira gomi fi-" has the label "ra", its ending.
 
-    All words of a text begin differently. Whoever keeps the words finds the one that is asked for; whoever has room for
-    a sum of them only must have found a place for each. A text that is in one split is in no other.
+    All words of a text have different beginnings. A model that can attend to single words finds the queried one. A
+    model with a single pooled vector must store all of them in it. Splits share no texts.
 
     Args:
         split: "train" (80% of all texts), "valid" or "test" (10% each).
-        size: how many examples.
-        shortest, longest: how many words a text has before the question.
-        seed: another seed, other texts.
+        size: number of examples.
+        shortest, longest: smallest and largest number of words before the query.
+        seed: random seed of the texts.
 
     >>> [example.fields for example in Endings(size=1)]
     [{'text': 'golen sami bava kudos pozi lakel filen metun sa-', 'label': 'mi'}]
@@ -54,7 +54,7 @@ class Endings(Generated):
         return Example({"text": text, "label": label}, self.where(index))
 
     def _drawn(self, index: int, attempt: int) -> tuple[str, str]:
-        """A text with its question, and the answer."""
+        """Draw a text with its query, and the label."""
         dice = splitmix64(np.arange(2 + len(BEGINNINGS), dtype=np.uint64), self.seed, index, attempt).tolist()
         count = self.shortest + dice[0] % (self.longest - self.shortest + 1)
         begun = [BEGINNINGS[one] for one in permutation(len(BEGINNINGS), self.seed, index, attempt)[:count].tolist()]

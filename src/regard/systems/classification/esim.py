@@ -1,4 +1,4 @@
-"""ESIM: two texts read word by word, each word beside what it attends to in the other text, and read again."""
+"""ESIM: enhanced sequential inference model for pairs of texts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from regard.systems.classification.comparison import (
 
 
 class ESIM(nn.Module):
-    r"""Two texts compared by the states of their words, and the comparisons read by a second recurrent layer.
+    r"""Classifier of text pairs: aligns and compares word states, then composes them with a second recurrent layer.
 
     .. math:: \beta_i = \sum_j \mathrm{softmax}_j(a_i^\top b_j)\, b_j, \quad
               \alpha_j = \sum_i \mathrm{softmax}_i(a_i^\top b_j)\, a_i
@@ -34,23 +34,23 @@ class ESIM(nn.Module):
               v_1 = \mathrm{RNN}(m), \quad
               p(\text{label}) = \mathrm{softmax}(W \tanh(U [\bar v_1; \hat v_1; \bar v_2; \hat v_2]))
 
-    a_i and b_j are the states of one encoder, recurrent in the paper; v_2 is made of b_j and α_j likewise. v̄ is the
-    mean over the words, v̂ the maximum.
+    a_i and b_j are the states of one encoder, recurrent in the paper. v_2 is computed from b_j and α_j in the same way.
+    v̄ is the mean over the words, v̂ the maximum.
 
     Args:
-        encoder: encoder of each text alone, by `kind` and its arguments in a recipe.
+        encoder: encoder of each text separately, by `kind` and its arguments in a recipe.
         num_classes: number of labels.
         hidden_dim: width of m_i, of the states of the second recurrent layer, half of it in each direction, and of the
             hidden layer before the labels.
         cells: recurrent cells of the second layer, by kind or with all their arguments.
         score: score of a_i and b_j, by name or with its arguments.
         comparison: input of F: `"signed"`, as in the paper; `"absolute"`, with |a - β|; `"joined"`, [a; β].
-        exact_match: add two features to each state: the other text has the word, and has it but for its case.
+        exact_match: add two features to each state: the word occurs in the other text, exactly or in another case.
         dropout: dropout of the inputs of F and of U, and of the hidden layer.
-        word_dropout: probability that a word becomes unknown in training; see `WordDropout`.
+        word_dropout: probability that a word is replaced by the unknown token in training; see `WordDropout`.
 
-    Shapes: text [B, T], lengths [B], matches [B, T] -> logits [B, num_classes], weights [B, T, T]: of the words of the
-    first text on those of the second, and of the second on the first. A text without words has zeros for v̄ and v̂.
+    Shapes: text [B, T], lengths [B], matches [B, T] -> logits [B, num_classes], weights [B, T, T] from the words of
+    each text to those of the other. A text without words has zeros for v̄ and v̂.
 
     Chen, Zhu, Ling, Wei, Jiang & Inkpen 2017, "Enhanced LSTM for Natural Language Inference", equations 11 to 20, the
     sequential model without syntax.
@@ -63,7 +63,7 @@ class ESIM(nn.Module):
     """
 
     compares = True
-    """It reads two texts, each alone at first."""
+    """The model encodes two texts separately and compares them."""
 
     @checked(directions_halve)
     def __init__(
@@ -92,10 +92,10 @@ class ESIM(nn.Module):
         self.output_map = nn.Linear(hidden_dim, num_classes)
 
     def forward(self, text: Tensor, lengths: Tensor | None = None, matches: Tensor | None = None) -> ModelOutput:
-        """Pairs [B, T] of true `lengths` [B], with `</s>` between the texts -> logits [B, num_classes]."""
+        """Map pairs [B, T] of true `lengths` [B], with `</s>` between the texts, to logits [B, num_classes]."""
         pair = PairStates.of(self.encoder, self.word_dropout(text), lengths, matches)
         attended = pair.across(self.attention, pair.states)
-        words = self.dropout(compare_vectors(pair.states, attended.context, self.comparison))
+        words = self.dropout(compare_vectors(pair.states, attended.context, self.comparison))  # [2B, S, 4C]
         read, _ = self.layers(torch.relu(self.compare_map(words)), pair.parts.lengths)  # [2B, S, H]
         seen = self.dropout(torch.cat(pair.mean_and_max(read).chunk(2), dim=1))  # [B, 4H]
         logits: Tensor = self.output_map(self.dropout(torch.tanh(self.hidden_map(seen))))

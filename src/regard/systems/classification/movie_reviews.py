@@ -1,4 +1,4 @@
-"""Film reviews of the polarity data set, version 2.0, in ten folds."""
+"""Reader of the film reviews of the polarity data set, version 2.0, in ten folds."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _NAME = re.compile(r"cv(\d)\d\d")
 
 @dataclass(frozen=True)
 class MovieReviews(DataReader):
-    """Reviews with their label, the folder they are in: fields "text", with spaces for line ends, and "label".
+    """Reader of reviews labelled by their folder: fields "text", with line breaks as spaces, and "label".
 
-    The folds are those of the data set: the first digit of the number in a name, `neg/cv713_29002.txt` is of fold 7.
-    One fold tests, the next one validates, the other eight train.
+    The folds are those of the data set, the first digit of the number in a file name: `neg/cv713_29002.txt` belongs to
+    fold 7. One fold is for testing, the next for validation, the other eight for training.
 
     Args:
-        path: a .zip archive or a folder, with a folder of .txt files per label, at any depth.
+        path: zip archive or folder, with one folder of .txt files per label, at any depth.
         split: "train", "valid" or "test".
-        fold: number of the fold that tests.
+        fold: number of the test fold.
 
     >>> from tempfile import mkdtemp
     >>> import zipfile
@@ -44,7 +44,7 @@ class MovieReviews(DataReader):
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
-        """Paths of the texts of this split, in order of label and number; of members, behind that of the archive."""
+        """Paths of the texts of this split, sorted by label and number; archive members as `archive:member`."""
         path = Path(self.path)
         if path.is_dir():
             names = [str(one) for one in path.rglob("*.txt")]
@@ -66,7 +66,7 @@ class MovieReviews(DataReader):
         return tuple(map(Path, self.texts)) if path.is_dir() else (path,)
 
     def read(self) -> Iterator[Example | BadLine]:
-        """One example per file."""
+        """Yield one example per file."""
         for name in self.texts:
             try:
                 text = " ".join(read_bytes(name).decode(self.encoding).split())

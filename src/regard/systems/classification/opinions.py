@@ -1,4 +1,4 @@
-"""Opinions in made-up adjectives: text that is cheap to read much of, and to label little of."""
+"""Generated opinions in made-up adjectives, for pretraining on unlabelled text and training on few labels."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _BETWEEN = (" , ", " and ")
 
 @dataclass(frozen=True)
 class Opinions(Generated):
-    """Sentences that praise or blame, with the label "good" or "bad": "the hotel was duma and quite lifi".
+    """Generated sentences with the label "good" or "bad": "the hotel was duma and quite lifi".
 
-    Nothing tells what an adjective means but its company: those of one sentence all praise, or all blame. A model that
-    has read many sentences knows which adjectives go together, and needs few labels. A sentence that is in one split
-    is in no other.
+    Only co-occurrence reveals the meaning of an adjective: those of one sentence are all positive or all negative. A
+    model pretrained on many unlabelled sentences learns which adjectives co-occur, and needs few labels. Splits share
+    no sentences.
 
     Args:
         split: "train" (80% of all sentences), "valid" or "test" (10% each).
-        size: how many examples.
-        words: adjectives of each kind.
-        pairs: whether an example is two sentences, "text" and "second", with the label "agree" or "differ".
-        labelled: whether labels are given with the sentences.
-        seed: another seed, other sentences; words and their meaning stay.
+        size: number of examples.
+        words: number of positive adjectives, and of negative ones.
+        pairs: generate two sentences per example, "text" and "second", with the label "agree" or "differ".
+        labelled: include the labels.
+        seed: random seed of the sentences; words and their meanings do not depend on it.
 
     >>> [example.fields for example in Opinions(size=1)]
     [{'text': 'the concert was very pazo and quite vevi , nopi', 'label': 'bad'}]
@@ -60,7 +60,7 @@ class Opinions(Generated):
         return Example({"text": text, **label}, where)
 
     def _sentence(self, index: int) -> tuple[str, bool]:
-        """A sentence of this split, and whether it praises."""
+        """Draw a sentence of this split; True if it is positive."""
         attempt = 0
         while True:
             text, good = self._drawn(index, attempt)
@@ -69,7 +69,7 @@ class Opinions(Generated):
             attempt += 1
 
     def _drawn(self, index: int, attempt: int) -> tuple[str, bool]:
-        """A sentence, and whether it praises."""
+        """Draw a sentence; True if it is positive."""
         label, thing, count, *rest = splitmix64(np.arange(18, dtype=np.uint64), self.seed, index, attempt).tolist()
         good, lexicon = label % 2 == 0, adjectives()
         parts: list[str] = []

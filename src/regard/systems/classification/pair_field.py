@@ -1,4 +1,4 @@
-"""Pairs of texts whose words know whether the other text has them."""
+"""Field of text pairs with exact-match features."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from regard.data.fields.tokenizer import Tokenizer
 from regard.data.fields.tokens import TokensField
 
 SAME, LOWERED = 2, 1
-"""The other text has a word, and has it in another case."""
+"""Feature values: the word occurs in the other text, or only in another case."""
 
 
 def exact_matches(tokenizer: Tokenizer, text: str) -> list[int]:
-    """Return for each id of a pair, two texts with a tab between, what the other text has of its piece.
+    """Return the exact-match feature of each token of a pair of texts, which are separated by a tab.
 
-    2 is the same piece, 1 the same in another case, 0 neither. Pieces are compared as the texts spell them, so words
-    that the vocabulary lacks match, too.
+    2 means that the piece occurs in the other text, 1 only in another case, 0 not at all. Pieces are compared by their
+    spelling in the texts, so out-of-vocabulary words can match, too.
 
     >>> words = Tokenizer.train(["a dog runs"], kind="words", masked=True)
     >>> exact_matches(words, "A dog runs\\tthe zebu runs , a dog"), words.encode("A dog runs\\tthe zebu runs , a dog")
@@ -38,7 +38,7 @@ def _found(pieces: Sequence[str], others: Sequence[str]) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class PairField(TokensField):
-    """Tokens of two texts as one row: ids [B, T] with an end between, their number [B], and exact matches [B, T].
+    """Field of text pairs in one row: ids [B, T] with `</s>` between the texts, lengths [B], exact matches [B, T].
 
     >>> words = PairField(Tokenizer.train(["a dog runs"], kind="words", masked=True))
     >>> {part: one.values.tolist() for part, one in words.encode(["A dog\\ta dog"]).items()}

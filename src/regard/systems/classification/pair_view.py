@@ -1,4 +1,4 @@
-"""Two texts with the attention of the words of each on those of the other."""
+"""Drawings of the attention between the words of two texts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from regard.view.text import isolated
 
 
 def pair_panels(prediction: Prediction) -> list[Panel]:
-    """Return two panels: the words of the first text on those of the second, and of the second on the first.
+    """Return two panels: attention from the first text to the second, and from the second to the first.
 
     >>> import torch
     >>> tokens = ("a", "</s>", "b", "c")
@@ -40,6 +40,6 @@ def pair_panels(prediction: Prediction) -> list[Panel]:
 
 
 def pair_map(prediction: Prediction) -> Text:
-    """Return both directions for a terminal, one below the other."""
+    """Return a terminal drawing of both directions, one below the other."""
     maps = [heat_map(one.values, one.columns, one.rows) for one in pair_panels(prediction)]
     return Text("\n\n").join(maps)

@@ -1,4 +1,4 @@
-"""Reviews of hotels in made-up adjectives: several labels per text, or a number."""
+"""Generated hotel reviews in made-up adjectives, with several labels, a number or one label as target."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ _FORMS = ("label", "labels", "number")
 
 @dataclass(frozen=True)
 class Reviews(Generated):
-    """Reviews that praise or blame one to four aspects of a hotel: "the bed was noro , the bill was very zada".
+    """Generated reviews that rate one to four aspects of a hotel: "the bed was noro , the bill was very zada".
 
-    An adjective praises or blames, wherever it stands. The labels are the aspects that are blamed, none of them if all
-    is praised. The number is 3 plus the mean over the aspects: 1 for praise, 2 for praise with "very" or "so", the same
-    below zero for blame. The one label is "good" above 3, "bad" below, else "fair".
+    Each adjective is positive or negative, in any context. The target "labels" is the set of negatively rated aspects,
+    possibly empty. The "number" is 3 plus the mean over the aspects: ±1 for a positive or negative adjective, ±2 with
+    "very" or "so". The single "label" is "good" above 3, "bad" below, else "fair".
 
     Args:
         split: "train" (80% of all reviews), "valid" or "test" (10% each).
-        size: how many examples.
+        size: number of examples.
         target: "labels", "number" or "label".
-        words: adjectives of each kind.
-        seed: another seed, other reviews; the meaning of words stays.
+        words: number of positive adjectives, and of negative ones.
+        seed: random seed of the reviews; the meanings of words do not depend on it.
 
     >>> Reviews()[2].fields, Reviews(target="number")[2].fields["label"]
     ({'text': 'the room was quite noro , the porter was zada , the minibar was so kiri', 'label': ['room']}, '3.67')
@@ -63,7 +63,7 @@ class Reviews(Generated):
         return Example({"text": text, "label": self._target(points)}, self.where(index))
 
     def _drawn(self, index: int, attempt: int) -> tuple[str, dict[str, int]]:
-        """A review, and the points of each of its aspects."""
+        """Draw a review and the points of each of its aspects."""
         count, *rest = splitmix64(np.arange(1 + 5 * len(_ASPECTS), dtype=np.uint64), self.seed, index, attempt).tolist()
         names, points, parts = list(_ASPECTS), dict[str, int](), []
         for place in range(1 + count % 4):

@@ -1,4 +1,4 @@
-"""Recipe sections of classification: formats with the form of their target, generated data, the acceptor."""
+"""Recipe sections of classification: data formats with their kind of target, and generated data."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ class ClassificationDecoding(Section):
 
 
 class LabelledTableData(TableData, TargetData):
-    """Columns of a TSV or CSV file."""
+    """TSV or CSV files with texts and targets in columns."""
 
 
 class LabelledJsonlData(JsonlData, TargetData):
-    """One JSON object per line."""
+    """JSON Lines files with one object per line."""
 
 
 class LabelledHubData(HubData, TargetData):
-    """A data set that the `datasets` library loads (the extra `regard[data]`)."""
+    """Data set loaded with the `datasets` library (the extra `regard[data]`)."""
 
 
 class LabelledTextData(LabelledData, TargetData):
-    """A text with its label per line."""
+    """Text files with one labelled text per line."""
 
 
 class UtterancesData(SplitFiles):
-    """Turns of dialogues, each with a label: a JSON object per line with a list of turns and a list of labels."""
+    """Labelled turns of dialogues: one JSON object per line with a list of turns and a list of labels."""
 
     format: Literal["utterances"]
     """Selects this format."""
@@ -50,14 +50,14 @@ class UtterancesData(SplitFiles):
     label: str = "emotion"
     """Key of the list of labels, one per turn."""
     names: list[str] = Field(default_factory=list)
-    """Names of labels that are numbers from 0; none to keep the labels as they are."""
+    """Names of the labels if the file numbers them from 0; empty to keep the labels unchanged."""
     context: int = Field(0, ge=0)
-    """Number of turns before each that are read with it."""
+    """Number of preceding turns that are prepended to each turn as context."""
     separator: str = Field("|", min_length=1, pattern=r"^\S+$")
-    """Token between turns that are read together."""
+    """Token between a turn and its context turns."""
     overlap: Literal["drop", "pairs", "keep"] = "drop"
-    """Dialogues to validate or test on that are also in the training file: left out (drop), left out with all that
-    share two turns in a row with one of them (pairs), or kept."""
+    """Validation and test dialogues that also occur in the training file: `drop` them, drop also those that share two
+    consecutive turns with one (`pairs`), or `keep` them."""
 
     def reader(self, named: str, reading: FieldLayout) -> DataReader:
         from regard.systems.classification.utterances import Utterances
@@ -80,45 +80,45 @@ class UtterancesData(SplitFiles):
 
 
 class EndingsData(GeneratedData):
-    """Made-up words, then the beginning of one of them; the label is how it ends; generated."""
+    """Generated recall task: a list of made-up words, then the beginning of one; the label is its ending."""
 
     made: ClassVar[str] = "regard.systems.classification.endings:Endings"
 
     format: Literal["endings"]
     """Selects this format."""
     train_size: int = Field(20000, ge=1)
-    """Number of texts to train on."""
+    """Number of training texts."""
     valid_size: int = Field(500, ge=1)
-    """Number of texts to validate on."""
+    """Number of validation texts."""
     test_size: int = Field(1000, ge=1)
-    """Number of texts to test on; training has none of them."""
+    """Number of test texts; none of them occurs in training."""
     shortest: int = Field(2, ge=1, le=12)
     """Smallest number of words in a text."""
     longest: int = Field(8, ge=1, le=12)
     """Largest number of words in a text."""
     seed: int = 0
-    """Seed of the texts."""
+    """Random seed of the texts."""
 
 
 class OpinionsData(GeneratedData):
-    """Sentences that praise or blame in made-up words, with labels; generated."""
+    """Generated positive and negative sentences in made-up words, with labels."""
 
     made: ClassVar[str] = "regard.systems.classification.opinions:Opinions"
 
     format: Literal["opinions"]
     """Selects this format."""
     train_size: int = Field(20000, ge=1)
-    """Number of sentences to train on."""
+    """Number of training sentences."""
     valid_size: int = Field(500, ge=1)
-    """Number of sentences to validate on."""
+    """Number of validation sentences."""
     test_size: int = Field(1000, ge=1)
-    """Number of sentences to test on; training has none of them."""
+    """Number of test sentences; none of them occurs in training."""
     words: int = Field(40, ge=1, le=2450)
     """Number of positive adjectives, and of negative ones."""
     pairs: bool = False
-    """Pairs of sentences, labelled by agreement; for models that read two texts."""
+    """Generate pairs of sentences, labelled by agreement; for models that compare two texts."""
     seed: int = 0
-    """Seed of the sentences; meanings of words are fixed."""
+    """Random seed of the sentences; the meanings of words do not depend on it."""
 
     @property
     def has_two_texts(self) -> bool:
@@ -129,7 +129,7 @@ class OpinionsData(GeneratedData):
 
 
 class ClaimsData(GeneratedData):
-    """Reports on who is where, each with a claim that is true, false or on somebody else; generated."""
+    """Generated reports of people's locations, each with a claim that is true, false or about an unmentioned person."""
 
     made: ClassVar[str] = "regard.systems.classification.claims:Claims"
     has_two_texts: ClassVar[bool] = True
@@ -137,26 +137,26 @@ class ClaimsData(GeneratedData):
     format: Literal["claims"]
     """Selects this format."""
     train_size: int = Field(8000, ge=1)
-    """Number of pairs to train on."""
+    """Number of training pairs."""
     valid_size: int = Field(500, ge=1)
-    """Number of pairs to validate on."""
+    """Number of validation pairs."""
     test_size: int = Field(1000, ge=1)
-    """Number of pairs to test on; training has none of their reports."""
+    """Number of test pairs; none of their reports occurs in training."""
     names: int = Field(30, ge=3, le=4900)
-    """Number of names."""
+    """Number of different names."""
     shortest: int = Field(3, ge=2, le=12)
     """Smallest number of persons in a report."""
     longest: int = Field(6, ge=2, le=12)
     """Largest number of persons in a report."""
     seed: int = 0
-    """Seed of the pairs."""
+    """Random seed of the pairs."""
 
     def examples(self, split: SplitName, reading: FieldLayout) -> Examples | None:
         return reading.adapt(self._made(**self.arguments(split)))
 
 
 class VerdictsData(GeneratedData):
-    """Reviews in many sentences of made-up words, one of which gives the label; generated."""
+    """Generated reviews of many sentences in made-up words; one sentence determines the label."""
 
     made: ClassVar[str] = "regard.systems.classification.verdicts:Verdicts"
 
@@ -179,14 +179,15 @@ class VerdictsData(GeneratedData):
 
 
 class MovieReviewsData(Files):
-    """Film reviews of the polarity data set, version 2.0, in its ten folds."""
+    """Film reviews of the polarity data set, version 2.0, with its ten cross-validation folds."""
 
     format: Literal["movie_reviews"]
     """Selects this format."""
     archive: str = "movie_reviews.zip"
-    """A .zip archive or a folder, with a folder of .txt files per label: `neg/cv713_29002.txt`."""
+    """Zip archive or folder with one folder of .txt files per label: `neg/cv713_29002.txt`."""
     fold: int = Field(0, ge=0, le=9)
-    """Fold that tests, the first digit of the number in a name; the next one validates, the other eight train."""
+    """Test fold, the first digit of the number in a file name; the next fold is for validation, the rest for
+    training."""
 
     def examples(self, split: SplitName, reading: FieldLayout) -> Examples | None:
         from regard.systems.classification.movie_reviews import MovieReviews
@@ -195,7 +196,7 @@ class MovieReviewsData(Files):
 
 
 class ReviewsData(GeneratedData, TargetData):
-    """Reviews of hotels in made-up words: what they complain about, or how many stars they give; generated."""
+    """Generated hotel reviews in made-up words; the target is the list of complaints, a rating or a label."""
 
     made: ClassVar[str] = "regard.systems.classification.reviews:Reviews"
 
@@ -213,7 +214,7 @@ class ReviewsData(GeneratedData, TargetData):
     """Seed of the reviews; meanings of words are fixed."""
 
     def arguments(self, split: SplitName) -> dict[str, Any]:
-        """Return the arguments, the kind of target among them."""
+        """Return the arguments of the generator for a split, including the kind of target."""
         rule = super().arguments(split)
         del rule["label_separator"]  # labels are generated as lists
         return {"target": rule.pop("target_kind"), **rule}

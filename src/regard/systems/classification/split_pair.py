@@ -1,4 +1,4 @@
-"""Two texts that stand in one row."""
+"""Conversion between pairs of texts in one row and separate texts."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from regard.specials import EOS, PAD
 
 
 class SplitPair(NamedTuple):
-    """Texts with `</s>` inside as two texts each.
+    """Pairs split at `</s>` into two texts each.
 
     Attributes:
-        ids: [2B, S], the B first texts, then the B second ones; padded.
-        lengths: [2B].
+        ids: [2B, S], the B first texts, then the B second texts; padded.
+        lengths: [2B], true lengths.
     """
 
     ids: Tensor
@@ -25,7 +25,7 @@ class SplitPair(NamedTuple):
 
     @classmethod
     def of(cls, text: Tensor, lengths: Tensor | None = None) -> SplitPair:
-        """Part ids [B, T] of true `lengths` [B] at the first `</s>`; where there is none, the second text is empty.
+        """Split ids [B, T] of true `lengths` [B] at the first `</s>`; without one, the second text is empty.
 
         >>> SplitPair.of(torch.tensor([[5, 6, 3, 7, 0], [8, 3, 9, 9, 9]]), torch.tensor([4, 5]))
         SplitPair(ids=tensor([[5, 6, 0], [8, 0, 0], [7, 0, 0], [9, 9, 9]]), lengths=tensor([2, 1, 1, 3]))
@@ -40,7 +40,7 @@ class SplitPair(NamedTuple):
         return cls(_taken(text, both, longest).masked_fill(_outside(both, longest), PAD), both)
 
     def part(self, values: Tensor) -> Tensor:
-        """Part a number per token, [B, T] -> [2B, S], likewise; 0 at padding.
+        """Split values per token in the same way, [B, T] -> [2B, S]; 0 at padding.
 
         >>> parts = SplitPair.of(torch.tensor([[5, 6, 3, 7]]))
         >>> parts.part(torch.tensor([[1, 2, 0, 2]]))
@@ -51,27 +51,28 @@ class SplitPair(NamedTuple):
         return _taken(values, self.lengths, size).masked_fill(_outside(self.lengths, size), 0)
 
     def other(self) -> Mask:
-        """Return what each text may attend to in the other one."""
+        """Return the mask of the words of the other text, for attention across a pair."""
         return Mask.padding(self.lengths.roll(len(self.lengths) // 2))
 
     def together(self, weights: Tensor, size: int) -> Weights:
-        """Weights [2B, r, S] on the parts as weights [B, r, T] on the rows they came from; 0 on what parts them."""
-        first, second = weights.chunk(2)
+        """Convert weights [2B, r, S] on the texts to weights [B, r, T] on the pair rows; 0 at the separator."""
+        first, second = weights.chunk(2)  # [B, r, S]
         rows = self._places(size, weights.shape[2])
         shape = (*first.shape[:2], size)
-        joint = first.gather(2, rows.before.expand(shape)) * rows.is_first.unsqueeze(1)
+        # Indices outside a text are clamped; the masks set their weights to zero.
+        joint = first.gather(2, rows.before.expand(shape)) * rows.is_first.unsqueeze(1)  # [B, r, T]
         joint = joint + second.gather(2, rows.behind.unsqueeze(1).expand(shape)) * rows.is_second.unsqueeze(1)
         return Weights.of(joint.unsqueeze(1), has_heads=False)
 
     def crossed(self, weights: Tensor, size: int) -> Tensor:
-        """Weights of the words of each part on those of the other as weights on the rows they came from.
+        """Convert attention weights between the two texts to weights on the tokens of the pair rows.
 
         Args:
-            weights: [2B, S, S]: of the words of the first texts on the second ones, and of the second on the first.
-            size: T, tokens of a row.
+            weights: [2B, S, S]: from the first texts to the second ones, then from the second to the first.
+            size: number T of tokens of a row.
 
         Returns:
-            [B, T, T]; the row of what parts the texts is 0, and so is its column.
+            Weights [B, T, T]; row and column of the separator are 0.
         """
         first, second = weights.chunk(2)  # [B, S, S]
         rows = self._places(size, weights.shape[2])
@@ -81,7 +82,7 @@ class SplitPair(NamedTuple):
         return there + back
 
     def _places(self, size: int, longest: int) -> _PartPositions:
-        """Places of the T tokens of a row in its parts of `longest` tokens."""
+        """Return the positions of the T tokens of a row in its two texts of `longest` tokens."""
         place = torch.arange(size, device=self.lengths.device)
         first, second = self.lengths.unsqueeze(1).chunk(2)  # [B, 1]
         begin = first + 1  # of the second text
@@ -94,7 +95,7 @@ class SplitPair(NamedTuple):
 
 
 class _PartPositions(NamedTuple):
-    """Places [T] or [B, T] of tokens in the first and in the second part, and which part they belong to, [B, T]."""
+    """Positions [T] or [B, T] of tokens in the first and second text, and masks of both texts [B, T]."""
 
     before: Tensor
     behind: Tensor
@@ -103,7 +104,7 @@ class _PartPositions(NamedTuple):
 
 
 def _taken(values: Tensor, lengths: Tensor, size: int) -> Tensor:
-    """The first `size` values of both parts, [B, T] -> [2B, S], whatever stands behind their ends."""
+    """Return the first `size` values of both texts, [B, T] -> [2B, S]; values past their ends are arbitrary."""
     first = lengths.chunk(2)[0]
     begins = torch.cat((torch.zeros_like(first), first + 1)).unsqueeze(1)  # [2B, 1]
     places = begins + torch.arange(size, device=values.device)
@@ -111,12 +112,12 @@ def _taken(values: Tensor, lengths: Tensor, size: int) -> Tensor:
 
 
 def _outside(lengths: Tensor, size: int) -> Tensor:
-    """[2B, S], True at padding."""
+    """Return the padding mask [2B, S], True at padding."""
     return torch.arange(size, device=lengths.device) >= lengths.unsqueeze(1)
 
 
 def _picked(weights: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-    """[B, S, S] at rows and columns [B, T] -> [B, T, T]."""
+    """Gather rows and columns [B, T] of weights [B, S, S]: [B, T, T]."""
     size, longest = rows.shape[1], weights.shape[2]
     tall = weights.gather(1, rows.unsqueeze(2).expand(-1, -1, longest))  # [B, T, S]
     return tall.gather(2, columns.unsqueeze(1).expand(-1, size, -1))  # [B, T, T]

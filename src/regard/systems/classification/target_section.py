@@ -1,4 +1,4 @@
-"""The keys of the section `data` that say what the target of a classifier is."""
+"""Keys of the `data` section that specify the target of a classifier."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ TARGET_METRICS: dict[TargetForm, tuple[str, ...]] = {
     "labels": ("micro_f1", "macro_f1", "exact_match"),
     "number": ("pearson", "spearman", "mae", "rmse"),
 }
-"""The metrics of each kind of target, if none are named."""
+"""Default metrics per kind of target."""
 
 COMPARED: dict[TargetForm, tuple[str, ...]] = {
     "label": ("labels", "texts"),
     "labels": ("label_sets", "texts"),
     "number": ("numbers",),
 }
-"""The metrics that can be named for each kind of target, by what they compare."""
+"""Kinds of metrics that are allowed per kind of target."""
 
 
 class TargetData(Section):
-    """Data of the task classify, whose target can have several forms."""
+    """Data section of the task `classify` with a configurable kind of target."""
 
     target_kind: TargetForm = "label"
     """Target of a text: one `label`; any number of `labels`, as a list in JSON, elsewhere separated; or a `number`."""
@@ -43,7 +43,7 @@ class TargetData(Section):
         return self
 
     def target_form(self) -> TargetKind:
-        """Return the form of the target, as readers read it."""
+        """Return the kind of target that data readers parse."""
         from regard.data.fields.target_kinds import OneLabel, OneNumber, SeveralLabels
 
         if self.target_kind == "labels":

@@ -1,4 +1,4 @@
-"""Classification: a label, several labels or a number for a text."""
+"""Classification task: one label, several labels or a number per text."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ from regard.view.terminal import marked_text
 
 @dataclass(frozen=True)
 class LabelledBatch:
-    """Texts, their targets (labels [B], sets of labels [B, N], or numbers [B]), and exact matches of words of pairs."""
+    """Batch of texts, targets (labels [B], label sets [B, N] or numbers [B]) and exact-match features of pairs."""
 
     text: Tensor  # [B, T]
     text_lengths: Tensor  # [B]
@@ -67,20 +67,20 @@ class LabelledBatch:
 
 @dataclass(frozen=True)
 class Classification(Task):
-    """An acceptor learns the target of a text and answers with it: a label, several labels or a number.
+    """Classification and regression of texts: the target is one label, several labels or a number.
 
-    What a model adds to the loss is `extras["penalty"]`. Where it attends, an answer has a row of weights for each hop,
-    or for each token where those of two texts attend to each other.
+    A model can add a term to the loss through `extras["penalty"]`. With attention, an answer has one row of weights per
+    hop, or one per token if two texts attend to each other.
 
     Attributes:
-        encoders: the tokenizer of "text" and the labels, or the numbers, of "label".
-        smoothing: of the labels.
-        pairs: whether a label is of two texts, which are asked with a tab between.
-        across: whether the words of two texts attend to those of the other.
-        matches: whether words of two texts know whether the other one has them.
-        documents: whether texts are read as sentences, for a model with attention to sentences and to their words.
-        weights: of the classes in the training loss; None for all alike.
-        target_of: from the encoder of "label" to its form of target.
+        encoders: tokenizer of "text", and labels or number statistics of "label".
+        smoothing: label smoothing.
+        pairs: True if a label belongs to two texts, which are separated by a tab in inputs.
+        across: True if the words of two texts attend to those of the other.
+        matches: True if the model reads exact-match features of two texts.
+        documents: True if texts are split into sentences, for a model with sentence and word attention.
+        weights: class weights in the training loss; None for equal weights.
+        target_of: function from the encoder of "label" to its `Target`.
     """
 
     question: ClassVar[str] = "text"
@@ -135,7 +135,7 @@ class Classification(Task):
 
     @cached_property
     def target(self) -> Target:
-        """The form of the targets: their loss and their answers."""
+        """Kind of target, with its loss and its answers."""
         return self.target_of(self.encoders["label"])
 
     @property
@@ -179,7 +179,8 @@ class Classification(Task):
         total, nll = self.target.loss(predicted.logits, labelled.label, smoothing=smoothing, weights=weights)
         if update is None:
             return Loss(total, nll, self.target.count(labelled.label))
-        if "penalty" in predicted.extras:  # an empty text has no words that hops could look at
+        if "penalty" in predicted.extras:
+            # Empty texts have no attention weights, so their penalty would be a constant.
             total = total + predicted.extras["penalty"].masked_fill(labelled.text_lengths == 0, 0.0).sum()
         outputs = Outputs(predicted.logits, labelled.label != IGNORE) if isinstance(self.target, LabelTarget) else None
         return Loss(total, nll, batch.tokens, outputs=outputs)
@@ -188,7 +189,7 @@ class Classification(Task):
         if not isinstance(model, Acceptor) or model.compares:
             return None
         if not isinstance(self.target, LabelTarget):
-            return None  # rows that fill up a recorded batch would count: only a single label can be IGNORE
+            return None  # rows that pad a captured batch would enter the loss: only single labels can be IGNORE
         return "steps" if isinstance(model.encoder, LSTMNEncoder) else "at once"
 
     def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
@@ -209,7 +210,7 @@ class Classification(Task):
                 weights = None if predicted.attended is None else predicted.attended.weights().float().cpu()
             for row, index in enumerate(part):
                 pieces = tokenizer.tokens(encoded[index] or [UNK])
-                rows = len(pieces) if self.across else None  # of tokens, otherwise of hops
+                rows = len(pieces) if self.across else None  # rows are tokens, otherwise hops
                 looked = None if weights is None else weights[row, :rows, : len(pieces)]
                 answers[index] = [
                     Prediction(
@@ -228,7 +229,7 @@ class Classification(Task):
         return encoded_documents(texts, tokenizer.encode_all) if self.documents else tokenizer.encode_all(list(texts))
 
     def _matches(self, texts: Sequence[str], ids: Tensor) -> Tensor | None:
-        """[B, T], exact matches of the words of pairs; None where no model reads them."""
+        """Return exact-match features [B, T] of pairs; None if the model does not read them."""
         if not self.matches:
             return None
         tokenizer = self.encoders["text"]
@@ -237,7 +238,7 @@ class Classification(Task):
         return found.to(ids.device)
 
     def drawing(self, prediction: Prediction) -> Text | None:
-        """Return where each hop looked; of a document its sentences, of two texts the words of each on the other's."""
+        """Return a terminal drawing of the attention: of hops, of sentences of a document, or between two texts."""
         if self.across:
             return pair_map(prediction)
         if not self.documents or prediction.alignment is None:
@@ -249,7 +250,7 @@ class Classification(Task):
         return shortened(prediction.source) if self.documents else super().shown_input(prediction)
 
     def panels(self, model: Any, text: str, search: Search, *, head: int | None = None) -> list[Panel]:
-        """Return what a model looks at; of a BERT that does not pool by attention, what its layers look at."""
+        """Return panels of the attention; for a BERT that does not pool by attention, those of its layers."""
         no_head(head)
         if self.documents:
             return [document_panel(self.predict(model, [text], search)[0][0])]
@@ -275,12 +276,12 @@ class Classification(Task):
 
 
 def _read(text: Tensor, lengths: Tensor, matches: Tensor | None) -> tuple[Tensor, ...]:
-    """Arguments of a model: exact matches last, for models that read them."""
+    """Return the arguments of a model; exact matches come last, for models that read them."""
     return (text, lengths) if matches is None else (text, lengths, matches)
 
 
 def _read_at_once(model: Any, ids: list[int]) -> int:
-    """Return the number of ids that the model reads in one pass: all, or those of the longer of two compared texts."""
+    """Return the input length of one encoder pass: all ids, or those of the longer of two compared texts."""
     if not getattr(model, "compares", False) or EOS not in ids:
         return len(ids)
     first = ids.index(EOS)
@@ -288,10 +289,10 @@ def _read_at_once(model: Any, ids: list[int]) -> int:
 
 
 def _target_maker(recipe: Recipe, encoders: FieldEncoders) -> Callable[[Any], Target]:
-    """The form of what a classifier answers with, from its encoder.
+    """Return the function that builds the `Target` from the encoder of the labels.
 
     Raises:
-        DataError: the encoder is that of a run with another form.
+        DataError: the encoder belongs to a run with another kind of target.
     """
     given = target_of(recipe)
     form = OneLabel() if given is None else given.target_form()

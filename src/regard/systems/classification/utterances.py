@@ -1,4 +1,4 @@
-"""Utterances of dialogues with a label each."""
+"""Reader of labelled dialogue turns."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from regard.data.formats.jsonl import json_lines
 
 @dataclass(frozen=True)
 class Utterances(DialogueReader):
-    """Each turn of a dialogue with its label, one JSON object with two lists per line.
+    """Reader of dialogues, one JSON object with a list of turns and a list of labels per line; one example per turn.
 
     Args:
-        path: the file; `.gz` too.
-        turns: key of the texts.
-        label: key of the labels, as many as turns.
-        names: of labels that are numbers from 0; () keeps them as they are.
-        context: number of turns before each that are read with it.
-        separator: a token between turns that are read together.
-        without: files whose dialogues are left out, compared without regard to case and white space.
-        pairs: also leave out dialogues that have two turns in a row in common with those of `without`.
+        path: file of dialogues; may be compressed (`.gz`).
+        turns: key of the list of turns.
+        label: key of the list of labels, one per turn.
+        names: names of the labels if the file numbers them from 0; () keeps the labels unchanged.
+        context: number of preceding turns that are prepended to each turn.
+        separator: token between a turn and its context turns.
+        without: files whose dialogues are excluded; case and white space are ignored in the comparison.
+        pairs: also exclude dialogues that share two consecutive turns with those of `without`.
 
     >>> from tempfile import mkdtemp
     >>> path = Path(mkdtemp()) / "talk.jsonl"
@@ -53,7 +53,7 @@ class Utterances(DialogueReader):
                 yield from self._examples(found, where)
 
     def _parts(self, found: dict[str, Any] | BadLine) -> Iterator[tuple[str, ...]]:
-        """Yield what a dialogue must not have in common with those of `without`."""
+        """Yield the parts of a dialogue that must not occur in the files `without`."""
         turns = [] if isinstance(found, BadLine) else found.get(self.turns)
         if isinstance(turns, list):
             yield from dialogue_parts([str(turn) for turn in turns], pairs=self.pairs)

@@ -1,4 +1,4 @@
-"""Reviews in many sentences, one of which has the verdict."""
+"""Generated reviews of many sentences, one of which determines the label."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from regard.data.problems import DataError
 _THINGS = ("bar", "bed", "breakfast", "garden", "lift", "pool", "porter", "view")
 _VERDICTS = ("all in all", "in the end", "on the whole")
 _DEGREES = ("", "quite ", "so ", "very ")
-_DRAWS = 4  # per sentence
+_DRAWS = 4  # random draws per sentence
 
 
 @dataclass(frozen=True)
 class Verdicts(Generated):
-    """Reviews that praise some things and blame others, with a sentence on the whole that gives the label.
+    """Generated reviews with positive and negative sentences, one of which gives the overall verdict and the label.
 
-    "the bed was very noro . on the whole the hotel was zada . the pool was duma .": adjectives praise or blame, in any
-    order; the label is "good" or "bad", as the adjective of the sentence on the hotel has it. Nothing else in a review
-    depends on the label, and only labels tell what an adjective means.
+    "the bed was very noro . on the whole the hotel was zada . the pool was duma .": adjectives are positive or
+    negative. The adjective of the sentence about the hotel determines the label, "good" or "bad". Nothing else in a
+    review depends on the label, and only labels reveal the meaning of an adjective.
 
     Args:
         split: "train" (80% of all reviews), "valid" or "test" (10% each).
-        size: how many examples.
-        words: adjectives of each kind.
-        shortest, longest: number of sentences.
-        seed: another seed, other reviews; the meaning of words stays.
+        size: number of examples.
+        words: number of positive adjectives, and of negative ones.
+        shortest, longest: smallest and largest number of sentences.
+        seed: random seed of the reviews; the meanings of words do not depend on it.
 
     >>> example = Verdicts(shortest=3, longest=3)[0]
     >>> example.fields["text"], example.fields["label"]
@@ -59,7 +59,7 @@ class Verdicts(Generated):
         return Example({"text": text, "label": "good" if good else "bad"}, self.where(index))
 
     def _drawn(self, index: int, attempt: int) -> tuple[str, bool]:
-        """A review, and whether its verdict is good."""
+        """Draw a review; True if its verdict is positive."""
         drawn = splitmix64(np.arange(2 + _DRAWS * self.longest, dtype=np.uint64), self.seed, index, attempt).tolist()
         count = self.shortest + drawn[0] % (self.longest - self.shortest + 1)
         verdict, good, sentences = drawn[1] % count, False, []

@@ -1,4 +1,4 @@
-"""Sequences of vectors with bits to answer: the five tasks of Neural Turing Machines, drawn without end."""
+"""Episode generators of the five tasks of Neural Turing Machines."""
 
 from regard.systems.bits.episodes.algorithm import Algorithm, EpisodeQuestion
 from regard.systems.bits.episodes.associative_recall import AssociativeRecall
@@ -16,7 +16,7 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
     "ngrams": Ngrams,
     "priority_sort": PrioritySort,
 }
-"""By the names that recipes give them."""
+"""Tasks by their name in a recipe (`data.format`)."""
 
 __all__ = [
     "ALGORITHMS",

@@ -1,4 +1,4 @@
-"""Associative recall: which item came after this one?"""
+"""Associative recall task: output the item that followed the queried item."""
 
 from __future__ import annotations
 
@@ -25,14 +25,16 @@ ITEM, QUERY = "|", "?"
 
 @dataclass(frozen=True)
 class AssociativeRecall(Algorithm):
-    """Items of a few vectors, each behind a mark; then one of them between two other marks: the item after it.
+    """Task to output the item that followed the queried one.
+
+    Each item is a few vectors, preceded by a delimiter. The queried item comes last, between two query delimiters.
 
     Graves, Wayne & Danihelka 2014, section 4.3.
 
     Attributes:
-        bits: of a vector.
-        vectors: of an item.
-        fewest, most: how many items.
+        bits: bits per vector.
+        vectors: vectors per item.
+        fewest, most: smallest and largest number of items.
 
     >>> task = AssociativeRecall(bits=3, vectors=2, fewest=3, most=3)
     >>> episodes = task.draw(1, 6)
@@ -54,17 +56,17 @@ class AssociativeRecall(Algorithm):
 
     @property
     def input_dim(self) -> int:
-        """The bits, and the marks of an item and of a query."""
+        """Bits of a vector and two channels for the item and query delimiters."""
         return self.bits + 2
 
     @property
     def output_dim(self) -> int:
-        """The bits."""
+        """Bits of a vector."""
         return self.bits
 
     @property
     def entries(self) -> int:
-        """Every item."""
+        """Largest number of items."""
         return self.most
 
     def draw(self, count: int, *seeds: int) -> Episodes:
@@ -100,10 +102,11 @@ class AssociativeRecall(Algorithm):
 
 
 def _laid(items: Floats, query: Floats) -> Floats:
-    """[N, V, W] and [V, W] -> [N (V + 1) + 2 V + 2, W + 2]."""
+    """Encode items [N, V, W] and a query [V, W] as inputs [N (V + 1) + 2 V + 2, W + 2]."""
     number, vectors, bits = items.shape
     inputs = np.zeros((number * (vectors + 1) + 2 * vectors + 2, bits + 2), np.float32)
-    told = inputs[: number * (vectors + 1)].reshape(number, vectors + 1, bits + 2)  # a view
+    # A view of the leading rows, so that the assignments below write to `inputs`.
+    told = inputs[: number * (vectors + 1)].reshape(number, vectors + 1, bits + 2)
     told[:, 0, bits] = 1.0
     told[:, 1:, :bits] = items
     asks = inputs[number * (vectors + 1) :]

@@ -1,4 +1,4 @@
-"""Copy: say again what was read."""
+"""Copy task: output the input vectors again."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from regard.systems.bits.episodes.episodes import Episodes, Floats
 
 @dataclass(frozen=True)
 class Copy(Algorithm):
-    """Random vectors, a mark on a channel of its own, then as many steps with nothing to read.
+    """Task to output random vectors again after a delimiter; the input is zero at the output steps.
 
     Graves, Wayne & Danihelka 2014, section 4.1.
 
     Attributes:
-        bits: of a vector.
-        shortest, longest: how many vectors.
+        bits: bits per vector.
+        shortest, longest: smallest and largest number of vectors.
 
     >>> task = Copy(bits=3, shortest=2, longest=2)
     >>> episodes = task.draw(1, 7)
@@ -46,17 +46,17 @@ class Copy(Algorithm):
 
     @property
     def input_dim(self) -> int:
-        """The bits, and the mark."""
+        """Bits of a vector and one channel for the delimiter."""
         return self.bits + 1
 
     @property
     def output_dim(self) -> int:
-        """The bits."""
+        """Bits of a vector."""
         return self.bits
 
     @property
     def entries(self) -> int:
-        """Every vector."""
+        """Largest number of vectors."""
         return self.longest
 
     def draw(self, count: int, *seeds: int) -> Episodes:
@@ -77,7 +77,7 @@ class Copy(Algorithm):
 
 
 def _laid(vectors: Floats) -> Floats:
-    """[L, W] -> [2 L + 1, W + 1]."""
+    """Encode vectors [L, W] as inputs [2 L + 1, W + 1]."""
     length, bits = vectors.shape
     inputs = np.zeros((2 * length + 1, bits + 1), np.float32)
     inputs[:length, :bits] = vectors

@@ -1,4 +1,4 @@
-"""A split of episodes that are drawn when they are needed."""
+"""Split of generated episodes, drawn on demand."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from regard.systems.bits.episodes.algorithm import Algorithm
 from regard.systems.bits.episodes.episodes import Episodes
 
 TOGETHER = 16
-"""Episodes of one length, when all are gone through: they are measured side by side."""
+"""Batch size of episodes of equal length when a whole split is evaluated."""
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """Episodes of a task, each batch a function of its number: as many as `size` says, or without end.
+    """Split of episodes of a task; each batch is a deterministic function of its number.
 
     Args:
-        algorithm: what they are.
-        split: "train", "valid" or "test": other episodes.
-        size: how many; without end if nothing is said.
-        seed: another seed, other episodes.
+        algorithm: task that draws the episodes.
+        split: "train", "valid" or "test"; part of the random seed.
+        size: number of episodes; unlimited by default.
+        seed: random seed.
 
     >>> from regard.systems.bits.episodes import Copy
     >>> [example.fields for example in Drawn(Copy(bits=2, longest=3), "valid", size=1)]
@@ -40,20 +40,20 @@ class Drawn:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """None."""
+        """Return no files: the data is generated."""
         return ()
 
     def settings(self) -> str:
-        """All of it."""
+        """Return the settings that determine the episodes, as text."""
         return repr(self)
 
     def draw(self, number: int, together: int) -> Episodes:
-        """The batch `number` of batches of `together` episodes; the last may have fewer."""
+        """Draw batch `number` of `together` episodes; the last batch may be smaller."""
         count = min(together, self.size - number * together)
         return self.algorithm.draw(count, self.seed, ("train", "valid", "test").index(self.split), number)
 
     def optimum(self, together: int) -> float:
-        """The bits that the best possible answers cost, a sequence."""
+        """Return the lowest possible cost in bits per sequence."""
         batches = range(-(-self.size // together))
         return sum(self.algorithm.optimum(self.draw(number, together)) for number in batches) / self.size
 

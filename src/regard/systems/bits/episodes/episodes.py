@@ -1,4 +1,4 @@
-"""Sequences of vectors side by side, and the bits that they ask for."""
+"""Batch of episodes: input vectors, target bits and the mask of the output steps."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Episodes:
-    """B episodes of T steps: inputs, targets, and the steps at which targets count.
+    """Batch of B episodes of T steps: inputs, targets and the mask of the steps that enter the loss.
 
     Attributes:
         inputs: [B, T, I].
-        targets: [B, T, O], zeros and ones; whatever they are where nothing is asked, they do not count.
-        asked: [B, T], True where the targets count.
+        targets: [B, T, O], zeros and ones; ignored where `asked` is False.
+        asked: [B, T], True at steps whose targets enter the loss.
     """
 
     inputs: Floats
@@ -30,11 +30,11 @@ class Episodes:
 
     @classmethod
     def of(cls, inputs: Floats, answers: Floats, asked: NDArray[np.bool_]) -> Episodes:
-        """Return episodes that are asked at the same steps.
+        """Build episodes that all have their targets at the same steps.
 
         Args:
             inputs: [B, T, I].
-            answers: [B, K, O], the targets of the K steps that count.
+            answers: [B, K, O], targets at the K steps where `asked` is True.
             asked: [T].
         """
         targets = np.zeros((*inputs.shape[:2], answers.shape[2]), np.float32)
@@ -43,17 +43,17 @@ class Episodes:
 
     @property
     def bits(self) -> int:
-        """Number of target bits in all."""
+        """Total number of target bits."""
         return int(self.asked.sum() * self.targets.shape[2])
 
     def batch(self, first: int, rank: int = 0, world: int = 1) -> Batch:
-        """Return tensors `inputs`, `targets`, `asked`; of several processes the rows of one.
+        """Return a batch with tensors `inputs`, `targets` and `asked`, restricted to the rows of one process.
 
         Args:
-            first: the number of the first episode.
-            rank, world: process `rank` of `world` has every `world`-th row.
+            first: index of the first episode in the split.
+            rank, world: process `rank` of `world` gets every `world`-th row, starting at row `rank`.
         """
-        import torch  # a recipe's rule is checked without it
+        import torch  # imported late: recipes are checked without PyTorch
 
         from regard.data.batching.batch import Batch
 

@@ -1,4 +1,4 @@
-"""Dynamic N-grams: what is the next bit, by all that was counted so far?"""
+"""Dynamic N-grams task: predict the next bit from the counts of its context so far."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from regard.systems.bits.episodes.episodes import Episodes, Floats
 class Ngrams(Algorithm):
     r"""Bits of a random N-gram table: each bit depends on the N - 1 before it, and each sequence has its own table.
 
-    The probability of a one after each of the 2^(N-1) contexts is drawn from Beta(1/2, 1/2); the first N - 1 bits are
-    fair. At every step but the first the bit before is read, and at every step the bit is to be said. No one can do
-    better than
+    The probability of a one after each of the 2^(N-1) contexts is drawn from Beta(1/2, 1/2). The first N - 1 bits are
+    uniform. The input at each step is the previous bit, with a marker at the first step; the target is the current
+    bit. The optimal predictor is
 
     .. math:: p(1 \mid \text{context}) = \frac{N_1 + \frac12}{N_0 + N_1 + 1}
 
-    with N_0 and N_1 counted after the same context so far (`optimal`); `optimum` is what that costs.
+    with N_0 and N_1 the counts of zeros and ones after the same context so far (`optimal`); `optimum` is its cost.
 
     Graves, Wayne & Danihelka 2014, section 4.4, equation 10.
 
     Attributes:
-        length: bits of a sequence.
-        order: N.
+        length: bits per sequence.
+        order: order N; a bit depends on the N - 1 before it.
 
     >>> task = Ngrams(length=12, order=3)
     >>> episodes = task.draw(1, 5)
@@ -47,17 +47,17 @@ class Ngrams(Algorithm):
 
     @property
     def input_dim(self) -> int:
-        """The bit before, and the mark of the first step."""
+        """Two channels: the previous bit and the marker of the first step."""
         return 2
 
     @property
     def output_dim(self) -> int:
-        """The bit."""
+        """One bit."""
         return 1
 
     @property
     def entries(self) -> int:
-        """Counts, which may share rows."""
+        """One: counts may share rows of the memory, so no minimum follows."""
         return 1
 
     def draw(self, count: int, *seeds: int) -> Episodes:
@@ -86,10 +86,10 @@ class Ngrams(Algorithm):
         return "".join("1" if row[0] > 0.5 else "0" for row in inputs[1:])
 
     def optimal(self, targets: Floats) -> NDArray[np.float64]:
-        """The best p(1) at every step, [B, T], from bits [B, T]."""
+        """Return the optimal p(1) at every step, [B, T], for bits [B, T]."""
         count, length = targets.shape
         contexts, rows = 2 ** (self.order - 1), np.arange(count)
-        seen = np.full((count, contexts, 2), 0.5)
+        seen = np.full((count, contexts, 2), 0.5)  # counts of zeros and ones, with the prior's 1/2 each
         context = np.zeros(count, np.int64)
         chances = np.full((count, length), 0.5)
         for step in range(length):
@@ -108,7 +108,7 @@ class Ngrams(Algorithm):
 
 
 def _laid(bits: Floats) -> Floats:
-    """[L] -> [L + 1, 2]."""
+    """Encode bits [L] as inputs [L + 1, 2]."""
     inputs = np.zeros((len(bits) + 1, 2), np.float32)
     inputs[0, 1] = 1.0
     inputs[1:, 0] = bits
@@ -116,5 +116,5 @@ def _laid(bits: Floats) -> Floats:
 
 
 def _shares(shape: tuple[int, ...], *seeds: int) -> NDArray[np.float64]:
-    """Random numbers in [0, 1)."""
+    """Draw uniform random numbers in [0, 1)."""
     return random_numbers(shape, *seeds) / 2.0**64

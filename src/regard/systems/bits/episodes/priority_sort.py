@@ -1,4 +1,4 @@
-"""Priority sort: the vectors with the highest priorities, in their order."""
+"""Priority sort task: output the vectors with the highest priorities, in order of priority."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ from regard.systems.bits.episodes.algorithm import (
 )
 from regard.systems.bits.episodes.episodes import Episodes, Floats
 
-_STEPS = 10_000  # priorities have four digits, so that a text holds them whole
+_STEPS = 10_000  # priorities are multiples of 1/10000, so that their text with four digits is exact
 
 
 @dataclass(frozen=True)
 class PrioritySort(Algorithm):
-    """Random vectors, each with a priority from -1 to 1 on a channel of its own, a mark; then the highest in order.
+    """Task to output the vectors of highest priority in order, after a delimiter.
 
-    Graves, Wayne & Danihelka 2014, section 4.5. Of equal priorities, one in 20,000 pairs, the first comes first.
+    Each vector has a priority from -1 to 1 in a separate channel. Vectors of equal priority (one in 20,000 pairs) keep
+    their input order. Graves, Wayne & Danihelka 2014, section 4.5.
 
     Attributes:
-        bits: of a vector.
-        vectors: how many are read.
-        highest: how many of them are to be said.
+        bits: bits per vector.
+        vectors: number of input vectors.
+        highest: number of output vectors.
 
     >>> task = PrioritySort(bits=3, vectors=3, highest=2)
     >>> episodes = task.draw(1, 9)
@@ -48,17 +49,17 @@ class PrioritySort(Algorithm):
 
     @property
     def input_dim(self) -> int:
-        """The bits, the priority, and the mark."""
+        """Bits of a vector and two channels for the priority and the delimiter."""
         return self.bits + 2
 
     @property
     def output_dim(self) -> int:
-        """The bits."""
+        """Bits of a vector."""
         return self.bits
 
     @property
     def entries(self) -> int:
-        """Every vector."""
+        """Number of input vectors."""
         return self.vectors
 
     def draw(self, count: int, *seeds: int) -> Episodes:
@@ -100,7 +101,7 @@ class PrioritySort(Algorithm):
 
 
 def _laid(vectors: Floats, priorities: NDArray[np.floating], highest: int) -> Floats:
-    """[N, W] and [N] -> [N + 1 + K, W + 2]."""
+    """Encode vectors [N, W] and priorities [N] as inputs [N + 1 + K, W + 2]."""
     number, bits = vectors.shape
     inputs = np.zeros((number + 1 + highest, bits + 2), np.float32)
     inputs[:number, :bits] = vectors

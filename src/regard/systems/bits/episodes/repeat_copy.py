@@ -1,4 +1,4 @@
-"""Repeat copy: say again what was read, as often as a number says, and then that this is the end."""
+"""Repeat copy task: output the input vectors a given number of times, followed by an end marker."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from regard.systems.bits.episodes.algorithm import (
 )
 from regard.systems.bits.episodes.episodes import Episodes, Floats
 
-MEAN, DEVIATION = 5.5, 8.25**0.5  # of 1 to 10
+MEAN, DEVIATION = 5.5, 8.25**0.5  # of the integers 1 to 10
 
 
 @dataclass(frozen=True)
 class RepeatCopy(Algorithm):
-    """Random vectors, a number on a channel of its own, then the vectors so many times and a mark at the end.
+    """Task to output random vectors several times, then an end marker; the count has a separate input channel.
 
-    The number is that of times less the mean of 1 to 10, over their standard deviation, whatever `most` is, so that a
-    model can be asked for more repeats than it was trained on. An answer's last bit is the end mark: `0000` and `1`.
+    The count is normalized by the mean and standard deviation of 1 to 10, independent of `most`, so that a model can be
+    tested on more repetitions than in training. The last bit of an output vector is the end marker: `0000` and `1`.
 
     Graves, Wayne & Danihelka 2014, section 4.2.
 
     Attributes:
-        bits: of a vector.
-        shortest, longest: how many vectors.
-        least, most: how many times.
+        bits: bits per vector.
+        shortest, longest: smallest and largest number of vectors.
+        least, most: smallest and largest number of repetitions.
 
     >>> task = RepeatCopy(bits=3, shortest=2, longest=2, least=2, most=2)
     >>> episodes = task.draw(1, 7)
@@ -55,17 +55,17 @@ class RepeatCopy(Algorithm):
 
     @property
     def input_dim(self) -> int:
-        """The bits, and the number."""
+        """Bits of a vector and one channel for the count."""
         return self.bits + 1
 
     @property
     def output_dim(self) -> int:
-        """The bits, and the mark of the end."""
+        """Bits of a vector and the end marker."""
         return self.bits + 1
 
     @property
     def entries(self) -> int:
-        """Every vector."""
+        """Largest number of vectors."""
         return self.longest
 
     def draw(self, count: int, *seeds: int) -> Episodes:
@@ -95,7 +95,7 @@ class RepeatCopy(Algorithm):
 
 
 def _laid(vectors: Floats, times: int) -> Floats:
-    """[L, W] -> [L + 1 + L times + 1, W + 1]."""
+    """Encode vectors [L, W] and the count as inputs [L + 1 + L times + 1, W + 1]."""
     length, bits = vectors.shape
     inputs = np.zeros((length * (times + 1) + 2, bits + 1), np.float32)
     inputs[:length, :bits] = vectors

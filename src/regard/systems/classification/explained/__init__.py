@@ -1,4 +1,4 @@
-"""Classifiers as explanations see them."""
+"""Adapters of classifiers for explanation methods."""
 
 from regard.systems.classification.explained.choice import subject_of
 

@@ -1,4 +1,4 @@
-"""Choice of the view of a classifier that explanations have."""
+"""Selection of the explanation adapter of a classifier."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from regard.systems.classification.targets.target import Target
 
 
 def subject_of(model: nn.Module, tokenizer: Tokenizer, target: Target, *, matches: bool) -> Subject:
-    """Return a classifier as a subject.
+    """Wrap a classifier as a subject of explanations.
 
     Args:
-        model: the classifier.
-        tokenizer: of its texts.
-        target: the form of its answers.
-        matches: words of pairs know whether the other text has them.
+        model: classifier to explain.
+        tokenizer: tokenizer of its texts.
+        target: kind of its answers.
+        matches: True if the model reads exact-match features of pairs.
 
     Raises:
-        ValueError: it attends to nothing, or answers with something else than one label.
+        ValueError: the model has no attention, or its target is not a single label.
     """
     if not isinstance(target, LabelTarget):
         raise ValueError("only classifiers with one label per text are explained")

@@ -1,4 +1,4 @@
-"""Parts that all explained classifiers share: embeddings, texts as ids, names of tokens."""
+"""Base class of explained classifiers: embeddings, encoding of texts, names of tokens."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from regard.specials import PAD, UNK
 
 
 class LabelSubject(Subject):
-    """A classifier of texts by their tokens.
+    """Base class of classifiers that are explained by the tokens of their texts.
 
     Args:
-        model: the classifier, in evaluation mode.
-        tokenizer: of its texts.
-        names: of its labels.
+        model: classifier in evaluation mode.
+        tokenizer: tokenizer of its texts.
+        names: names of its labels.
     """
 
     separator: int | None = None
@@ -29,13 +29,13 @@ class LabelSubject(Subject):
         self.tokenizer, self.names, self.device = tokenizer, names, device_of(model)
 
     def read(self, inputs: Sequence[str]) -> SubjectBatch:
-        """Return texts as ids of their tokens."""
+        """Encode texts as token ids."""
         ids = [found or [UNK] for found in self.tokenizer.encode_all(list(inputs))]
         lengths = torch.tensor([len(found) for found in ids], device=self.device)
         return SubjectBatch(padded(ids, PAD).to(self.device), lengths, PAD, self.separator)
 
     def words(self, given: str) -> list[str]:
-        """Return the tokens of a text, unknown words as it spells them."""
+        """Return the tokens of a text; unknown words keep their spelling."""
         ids = self.tokenizer.encode(given) or [UNK]
         tokens, places = self.tokenizer.tokens(ids), self.tokenizer.places(given)
         if len(places) != len(ids):  # two texts have `</s>` between
@@ -45,6 +45,6 @@ class LabelSubject(Subject):
 
 
 def cropped(values: Tensor, texts: SubjectBatch) -> Tensor:
-    """Return numbers of the positions of texts [B, T] from those in a frame `<s>` ... `</s>` [B, T + 2]."""
+    """Remove the values of `<s>` and `</s>` around texts: [B, T + 2] -> [B, T]."""
     size = texts.ids.shape[1]
     return (values if values.shape[1] == size else values[:, 1 : size + 1]).masked_fill(~texts.inside, 0.0)

@@ -1,4 +1,4 @@
-"""Classifiers of two texts as explanations see them."""
+"""Explanation adapters of classifiers of two texts."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from regard.systems.classification.split_pair import SplitPair
 
 
 class _Pairs(LabelSubject, StagedSubject):
-    """A classifier of two texts; exact matches of words, if it reads them, stay those of the whole texts.
+    """Base class of classifiers of two texts; exact-match features are those of the unperturbed texts.
 
     Args:
-        model: in evaluation mode.
-        tokenizer: of the texts.
-        names: of the labels.
-        matches: the model reads exact matches.
+        model: model in evaluation mode.
+        tokenizer: tokenizer of the texts.
+        names: names of the labels.
+        matches: True if the model reads exact-match features.
     """
 
     separator = EOS
@@ -50,7 +50,7 @@ class _Pairs(LabelSubject, StagedSubject):
         self.embeddings, self.matches = (embeddings_of(model.encoder),), matches
 
     def read(self, inputs: Sequence[str]) -> SubjectBatch:
-        """Return pairs, two texts with a tab between, as ids with `</s>` between; with exact matches [B, T, 2]."""
+        """Encode pairs, separated by a tab, as ids with `</s>` between; with exact matches [B, T, 2]."""
         if (alone := next((text for text in inputs if "\t" not in text), None)) is not None:
             raise TextError(f"the label is of two texts with a tab between; this is one: {shortened(alone)!r}")
         texts = super().read(inputs)
@@ -60,13 +60,13 @@ class _Pairs(LabelSubject, StagedSubject):
         return texts._replace(ids=torch.stack((texts.ids, found), 2))  # [B, T, 2]
 
     def fold(self, texts: SubjectBatch, values: Tensor) -> Tensor:
-        """Return numbers of the words of both texts, [2B, S], as those of the pairs, [B, T]."""
+        """Convert values of the words of both texts, [2B, S], to values of the pairs, [B, T]."""
         ids, _ = _parts(texts)
         return SplitPair.of(ids, texts.lengths).together(values.unsqueeze(1), ids.shape[1]).weights().squeeze(1)
 
 
 class _Encoded(NamedTuple):
-    """Pairs by their parts, with the states [2B, S, C] of their words."""
+    """Split pairs with the states [2B, S, C] of their words."""
 
     parts: SplitPair
     states: Tensor
@@ -74,21 +74,21 @@ class _Encoded(NamedTuple):
 
 
 class PairSubject(_Pairs):
-    """An acceptor that pools each text of a pair by attention: r reads of the first text, then r of the second."""
+    """Acceptor that pools each text of a pair by attention: r hops over the first text, then r over the second."""
 
     def __init__(self, model: Acceptor, tokenizer: Tokenizer, names: tuple[str, ...], *, matches: bool) -> None:
         super().__init__(model, tokenizer, names, matches=matches)
         self.model = model
 
     def encode(self, texts: SubjectBatch) -> _Encoded:
-        """Return the states of the words of both texts."""
+        """Encode the words of both texts."""
         ids, matches = _parts(texts)
         parts = SplitPair.of(ids, texts.lengths)
         states = with_matches(self.model.encoder(*parts).states, parts, matches)
         return _Encoded(parts, states, ids.shape[1])
 
     def attend(self, encoded: _Encoded) -> Tensor:
-        """Return the weights of the reads of both texts, [B, 2r, T]."""
+        """Return the attention weights of the hops over both texts, [B, 2r, T]."""
         assert self.model.attention is not None
         weights: Tensor = self.model.attention(encoded.states, Mask.padding(encoded.parts.lengths)).weights()
         first, second = weights.chunk(2)
@@ -99,13 +99,13 @@ class PairSubject(_Pairs):
     def answer(self, encoded: _Encoded, weights: Tensor) -> Tensor:
         """Return the probabilities of the labels."""
         first, second = weights.chunk(2, dim=1)  # [B, r, T]
-        joint = first + second  # each is 0 on the other's text
+        joint = first + second  # [B, r, T]; each is 0 on the other text
         parted = torch.stack([encoded.parts.part(hop) for hop in joint.unbind(1)], 1)  # [2B, r, S]
         matrices = (parted @ encoded.states).chunk(2)
         return self.model.decide(self.model.relate(*matrices)).softmax(-1)
 
     def support(self, texts: SubjectBatch) -> Tensor:
-        """Return which words each read pools: those of its text."""
+        """Return the mask of the words that each hop pools: those of its text."""
         first, second = _sides(texts)
         assert self.model.attention is not None
         hops = self.model.attention.outer_map.out_features
@@ -113,9 +113,9 @@ class PairSubject(_Pairs):
 
 
 class AcrossSubject(_Pairs):
-    """A model whose words attend to those of the other text: one read per word, [B, T, T].
+    """Model with attention between the words of two texts: one row of weights per word, [B, T, T].
 
-    An answer by other weights costs a forward pass of the whole model, so none are searched for.
+    An answer under other weights costs a full forward pass, so no alternative weights are searched.
     """
 
     searched = False
@@ -127,18 +127,18 @@ class AcrossSubject(_Pairs):
         self.model = model
 
     def encode(self, texts: SubjectBatch) -> SubjectBatch:
-        """Return the pairs as they are."""
+        """Return the pairs unchanged."""
         return texts
 
     def attend(self, encoded: SubjectBatch) -> Tensor:
-        """Return the weights of the words of each text on those of the other, [B, T, T]."""
+        """Return the attention weights from the words of each text to those of the other, [B, T, T]."""
         with torch.no_grad():
             predicted = self._predicted(encoded)
         assert predicted.attended is not None
         return predicted.attended.weights()
 
     def weights(self, texts: SubjectBatch) -> Tensor:
-        """Return the mean weights over the reads of all words, [B, T]; one of an empty text has none."""
+        """Return the mean weights over the attention rows of all words, [B, T]; zeros for a pair with an empty text."""
         return self.attend(texts).sum(1) / texts.sizes.clamp(min=1).unsqueeze(1)
 
     def answer(self, encoded: SubjectBatch, weights: Tensor) -> Tensor:
@@ -149,12 +149,12 @@ class AcrossSubject(_Pairs):
             return self._predicted(encoded).logits.softmax(-1)
 
     def probabilities(self, texts: SubjectBatch, *, detach: bool = False) -> Tensor:
-        """Return the probabilities of the labels, in one pass."""
+        """Return the probabilities of the labels from one forward pass."""
         with changed_weights(self.model.attention, Tensor.detach if detach else same_weights):
             return self._predicted(texts).logits.softmax(-1)
 
     def support(self, texts: SubjectBatch) -> Tensor:
-        """Return the words that each word may attend to: those of the other text."""
+        """Return the mask of the words that each word can attend to: those of the other text."""
         first, second = _sides(texts)
         return (first.unsqueeze(2) & second.unsqueeze(1)) | (second.unsqueeze(2) & first.unsqueeze(1))
 
@@ -165,7 +165,7 @@ class AcrossSubject(_Pairs):
 
 
 def crossing(parts: SplitPair, weights: Tensor) -> Tensor:
-    """Return weights of words on those of the other text, [B, T, T], as those of the parts [2B, S, S].
+    """Convert weights between two texts on the pair rows, [B, T, T], to weights on the split texts, [2B, S, S].
 
     The inverse of `SplitPair.crossed`.
     """
@@ -179,11 +179,11 @@ def crossing(parts: SplitPair, weights: Tensor) -> Tensor:
 
 
 def _parts(texts: SubjectBatch) -> tuple[Tensor, Tensor | None]:
-    """Return ids [B, T] and exact matches [B, T], if there are any."""
+    """Return ids [B, T] and exact matches [B, T], or None without them."""
     return (texts.ids, None) if texts.ids.dim() == 2 else (texts.ids[..., 0], texts.ids[..., 1])
 
 
 def _sides(texts: SubjectBatch) -> tuple[Tensor, Tensor]:
-    """Return which positions are words of the first text, and of the second one, [B, T] each."""
+    """Return the masks of the words of the first and of the second text, [B, T] each."""
     behind = (_parts(texts)[0] == EOS).cumsum(1) > 0
     return texts.inside & ~behind, texts.inside & behind

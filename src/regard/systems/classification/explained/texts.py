@@ -1,4 +1,4 @@
-"""Classifiers of one text, by one level of attention or by the layers of a Transformer."""
+"""Explanation adapters of classifiers of one text, by attention pooling or by the layers of a Transformer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from regard.systems.classification.explained.labels import LabelSubject, cropped
 
 
 class _AcceptorSubject(LabelSubject):
-    """An acceptor of one text, or of two that a BERT reads as one."""
+    """Base class of acceptors of one text, or of two texts that a BERT reads as one sequence."""
 
     separator = EOS
 
@@ -29,7 +29,7 @@ class _AcceptorSubject(LabelSubject):
         self.framed = isinstance(model.encoder, BertEncoder)
 
     def fold(self, texts: SubjectBatch, values: Tensor) -> Tensor:
-        """Return numbers of embedded vectors as those of the words; BERT embeds its frame, too."""
+        """Convert values of embeddings to values of words; BERT also embeds `<s>` and `</s>`."""
         return cropped(values, texts)
 
     def extras(self) -> Mapping[str, Extra]:
@@ -37,7 +37,7 @@ class _AcceptorSubject(LabelSubject):
         return layer_measures(self.layers, cropped) if layers_of(self.model.encoder) else {}
 
     def layers(self, texts: SubjectBatch) -> tuple[LayerStack, Tensor]:
-        """Return the attention of the layers, and how their last states are read, [B, P]."""
+        """Return the attention of the layers and the pooling weights of the last states, [B, P]."""
         found: list[Encoded] = []
         encoder = self.model.encoder
         stack = LayerStack.of(layers_of(encoder), lambda: found.append(encoder(texts.ids, texts.lengths)))
@@ -45,7 +45,7 @@ class _AcceptorSubject(LabelSubject):
             return stack, self._reads(texts, found[0])
 
     def _reads(self, texts: SubjectBatch, encoded: Encoded) -> Tensor:
-        """Return how the states of the last layer are pooled, [B, P]."""
+        """Return the pooling weights of the states of the last layer, [B, P]."""
         size = texts.ids.shape[1] + FRAME * self.framed
         if self.model.pooling == "last":
             place = torch.zeros_like(texts.lengths) if self.framed else texts.lengths - 1
@@ -58,21 +58,21 @@ class _AcceptorSubject(LabelSubject):
 
 
 class AttendingSubject(_AcceptorSubject, StagedSubject):
-    """An acceptor that pools words by attention.
+    """Acceptor that pools words by attention.
 
     Args:
-        model: the acceptor, in evaluation mode.
-        tokenizer: of its texts.
-        names: of its labels.
+        model: acceptor in evaluation mode.
+        tokenizer: tokenizer of its texts.
+        names: names of its labels.
     """
 
     def encode(self, texts: SubjectBatch) -> Encoded:
-        """Return the states of the words."""
+        """Encode the words."""
         encoded: Encoded = self.model.encoder(texts.ids, texts.lengths)
         return encoded
 
     def attend(self, encoded: Encoded) -> Tensor:
-        """Return the weights of each hop, [B, r, T]."""
+        """Return the attention weights of each hop, [B, r, T]."""
         assert self.model.attention is not None
         weights: Tensor = self.model.attention(encoded.states, encoded.mask).weights()
         return weights
@@ -82,7 +82,7 @@ class AttendingSubject(_AcceptorSubject, StagedSubject):
         return self.model.decide(weights @ encoded.states).softmax(-1)
 
     def answers(self, encoded: Encoded, weights: Tensor) -> Tensor:
-        """Return the probabilities of the labels by M weights; each state is read once for all of them."""
+        """Return the probabilities of the labels under M alternative weights, in one matrix product."""
         count, batch, hops, _ = weights.shape
         side_by_side = weights.transpose(0, 1).flatten(1, 2)  # [B, M * r, T]
         matrices = (side_by_side @ encoded.states).unflatten(1, (count, hops))  # [B, M, r, C]
@@ -90,19 +90,19 @@ class AttendingSubject(_AcceptorSubject, StagedSubject):
         return found.view(batch, count, -1).transpose(0, 1)
 
     def support(self, texts: SubjectBatch) -> Tensor:
-        """Return which positions are pooled: all of a text, the `</s>` between two among them."""
+        """Return the mask of the pooled positions: the whole text, including the `</s>` between two texts."""
         return texts.present.unsqueeze(1)
 
 
 class LayeredSubject(_AcceptorSubject):
-    """An acceptor that pools the states of a Transformer without attention.
+    """Acceptor that pools the states of a Transformer without attention.
 
-    Its weights are those of the last layer, the mean over the heads, as far as the pooled state reads by them.
+    Its weights are those of the last layer: the mean over the heads, weighted by the pooling of the states.
 
     Args:
-        model: the acceptor, in evaluation mode.
-        tokenizer: of its texts.
-        names: of its labels.
+        model: acceptor in evaluation mode.
+        tokenizer: tokenizer of its texts.
+        names: names of its labels.
     """
 
     def probabilities(self, texts: SubjectBatch, *, detach: bool = False) -> Tensor:
@@ -110,6 +110,6 @@ class LayeredSubject(_AcceptorSubject):
         return self.model(texts.ids, texts.lengths).logits.softmax(-1)  # type: ignore[no-any-return]
 
     def weights(self, texts: SubjectBatch) -> Tensor:
-        """Return what the pooled state looks at in the last layer, [B, T]."""
+        """Return the attention of the pooled state in the last layer, [B, T]."""
         stack, reads = self.layers(texts)
         return cropped((reads.unsqueeze(1) @ stack.weights[:, -1].mean(1)).squeeze(1), texts)

@@ -1,1 +1,1 @@
-"""Targets: what a text is answered with, by its form in the data."""
+"""Targets of classification: one label, several labels or a number."""

@@ -1,4 +1,4 @@
-"""One label per text."""
+"""Target with one label per text."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from regard.tasks.loss import token_loss
 
 @dataclass(frozen=True)
 class LabelTarget(Target):
-    """One label per text, by a softmax: the answers are the likeliest labels.
+    """Target with one label per text, predicted by a softmax; the answers are the most probable labels.
 
     Attributes:
-        labels: all of them.
+        labels: all labels.
     """
 
     measured_in: ClassVar[str] = "nats a label"
@@ -34,7 +34,7 @@ class LabelTarget(Target):
         return total, nll.detach()
 
     def count(self, wanted: Tensor) -> int:
-        return int((wanted != IGNORE).sum())  # a label that training never had counts for nothing
+        return int((wanted != IGNORE).sum())  # labels that do not occur in training are ignored
 
     def answers(self, logits: Tensor, n_best: int) -> list[list[TargetAnswer]]:
         ranked = log_softmax(logits).sort(dim=-1, descending=True, stable=True)

@@ -1,4 +1,4 @@
-"""Any number of labels per text."""
+"""Target with any number of labels per text."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from regard.systems.classification.targets.target import Target, TargetAnswer, T
 from regard.tasks.class_weights import ClassWeights
 
 EVEN = 0.5
-"""The threshold that was not tuned: a label that is more likely than not."""
+"""Default threshold of the probability of a label."""
 
 
 @dataclass(frozen=True)
 class LabelSetTarget(Target):
-    r"""Any number of labels per text, each by a sigmoid of its own: the answer is all labels from a threshold on.
+    r"""Target with any number of labels per text, each predicted by a sigmoid and compared with a threshold.
 
     .. math:: -\log p(Y \mid x) = \sum_k \mathrm{BCE}(\sigma(z_k), [k \in Y])
 
     Attributes:
-        labels: all of them; the threshold among them is the one that was tuned.
-        separator: what stands between two labels of a written answer.
-        threshold: the probability from which on a label is part of the answer; None for the one that was tuned.
+        labels: all labels, with the tuned threshold.
+        separator: separator of the labels in a written answer.
+        threshold: smallest probability of a predicted label; None for the tuned threshold.
     """
 
     measured_in: ClassVar[str] = "nats a text, all labels together"
@@ -49,7 +49,7 @@ class LabelSetTarget(Target):
     def loss(
         self, logits: Tensor, wanted: Tensor, *, smoothing: float = 0.0, weights: ClassWeights | None = None
     ) -> tuple[Tensor, Tensor]:
-        """A weight is that of the texts which have the label; those without it count once."""
+        """Compute the loss; class weights apply to positive examples of a label, negative ones have weight 1."""
         logits = logits.to(statistics_dtype(logits.dtype))
         present = self._present(wanted).to(logits.dtype)  # [B, C]
         plain = F.binary_cross_entropy_with_logits(logits, present, reduction="sum")
@@ -71,10 +71,11 @@ class LabelSetTarget(Target):
     def averaged(self, logits: Sequence[Tensor]) -> Tensor:
         """Return the logits of the mean probability of each label."""
         each = torch.stack([one.to(statistics_dtype(one.dtype)) for one in logits])
-        return F.logsigmoid(each).logsumexp(0) - F.logsigmoid(-each).logsumexp(0)  # log p̄ / (1 - p̄)
+        # log p̄ / (1 - p̄) in the log domain, because p̄ itself may round to 0 or 1.
+        return F.logsigmoid(each).logsumexp(0) - F.logsigmoid(-each).logsumexp(0)
 
     def unigram_loss(self, corpus: Corpus, field: str) -> float:
-        """Return the entropy of the labels, each by its frequency."""
+        """Return the summed entropy of the labels, from their frequencies."""
         ids = corpus.ids(field)
         shares = np.bincount(ids[ids != IGNORE], minlength=self.labels.size) / max(len(corpus), 1)
         rest = 1 - shares
@@ -87,7 +88,7 @@ class LabelSetTarget(Target):
         return ClassScores(names, counts, int(counts[:, 2].sum()))
 
     def tuned(self, answered: Callable[[], TargetPredictions]) -> LabelSets | None:
-        """Return the labels with the threshold that has the best micro F1; None where the threshold is fixed."""
+        """Return the labels with the threshold of the best micro F1; None if the threshold is fixed."""
         if self.threshold is not None:
             return None
         scores, wanted = answered()
@@ -106,19 +107,19 @@ class LabelSetTarget(Target):
         )
 
     def _present(self, wanted: Tensor) -> Tensor:
-        """Ids [B, N], padded, as [B, C]: 1 for the labels of a text, 0 for the others."""
+        """Convert padded label ids [B, N] to multi-hot rows [B, C]."""
         count = self.labels.size
-        places = wanted.masked_fill(wanted == IGNORE, count)  # a column for padding, which is cut off again
+        places = wanted.masked_fill(wanted == IGNORE, count)  # an extra column for padding, removed below
         present = wanted.new_zeros((len(wanted), count + 1), dtype=torch.float32)
         return present.scatter(1, places, 1.0)[:, :count]
 
 
 def best_threshold(chances: NDArray[np.float64], true: NDArray[np.bool_]) -> float:
-    """Return the threshold of the best micro F1, half-way between two probabilities; of equals that nearest to 0.5.
+    """Return the threshold of the best micro F1, half-way between two probabilities; ties go to the nearest to 0.5.
 
     Args:
-        chances: [N, C], the probability of each label of each text.
-        true: [N, C], the labels that are right.
+        chances: [N, C], probability of each label of each text.
+        true: [N, C], True for the correct labels.
 
     >>> best_threshold(np.array([[0.9, 0.3], [0.4, 0.2]]), np.array([[True, True], [True, False]]))
     0.25
@@ -126,9 +127,11 @@ def best_threshold(chances: NDArray[np.float64], true: NDArray[np.bool_]) -> flo
     order = np.argsort(-chances, axis=None, kind="stable")
     ranked, right = chances.reshape(-1)[order], true.reshape(-1)[order]
     claimed = np.arange(1, len(ranked) + 1)
-    f1 = 2 * np.cumsum(right) / (claimed + max(int(right.sum()), 1))  # with the so many likeliest claimed
+    f1 = (
+        2 * np.cumsum(right) / (claimed + max(int(right.sum()), 1))
+    )  # F1 if the k most probable labels are predicted, for each k
     following = np.append(ranked[1:], 0.0)
-    f1[ranked == following] = -1.0  # equal probabilities cannot be parted
+    f1[ranked == following] = -1.0  # no threshold can separate equal probabilities
     middle = (ranked + following) / 2
     best = np.flatnonzero(f1 >= f1.max() - 1e-12)
     return float(middle[best[np.argmin(np.abs(middle[best] - EVEN))]])

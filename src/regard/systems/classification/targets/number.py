@@ -1,4 +1,4 @@
-"""A number per text."""
+"""Target with a number per text."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from regard.tasks.class_weights import ClassWeights
 
 @dataclass(frozen=True)
 class NumberTarget(Target):
-    r"""A number per text, learned in units of the training data: the answer is the number.
+    r"""Regression target, standardized by the mean and deviation of the training data.
 
     .. math:: \sum_i \left(f(x_i) - \frac{y_i - \mu}{\sigma}\right)^2
 
     Attributes:
-        numbers: mean μ and deviation σ of the training data.
+        numbers: mean μ and standard deviation σ of the training data.
     """
 
     measured_in: ClassVar[str] = "squared deviations; always the mean of the training data has 1 there"
@@ -48,11 +48,11 @@ class NumberTarget(Target):
         return torch.stack(tuple(logits)).mean(0)
 
     def unigram_loss(self, corpus: Corpus, field: str) -> float:
-        """Return the loss of the mean."""
+        """Return the loss of predicting the mean."""
         values = corpus.ids(field)
         return float((values.astype(float) ** 2).mean())
 
     @property
     def constant(self) -> str:
-        """The mean of the training data."""
+        """Return the mean of the training data as text."""
         return self.numbers.decode([0.0])[0]

@@ -1,4 +1,4 @@
-"""Target: the loss and the answers of one form of target."""
+"""Base class of targets, with their loss and their answers."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class TargetAnswer(NamedTuple):
     """One answer to one text.
 
     Attributes:
-        text: as it is written out.
-        score: what it was ranked by; a number is its own score.
-        log_probs: of the answer; empty where it has no probability.
-        labels: the labels it consists of; None where there is no choice of several.
-        scores: the probability of every label, by name; None likewise.
+        text: answer as text.
+        score: score for ranking; for a number, the number itself.
+        log_probs: log-probabilities of the answer; empty if it has none.
+        labels: predicted labels; None if a target is not a set of labels.
+        scores: probability of every label, by name; None if a target is not a set of labels.
     """
 
     text: str
@@ -36,19 +36,19 @@ class TargetAnswer(NamedTuple):
 
 
 class TargetPredictions(NamedTuple):
-    """The probabilities that a model gives on some data, and the true targets."""
+    """Predicted probabilities of a model on some data, and the true targets."""
 
     scores: Sequence[Mapping[str, float]]
     wanted: Sequence[Value]
 
 
 class Target(abc.ABC):
-    """One form of target: its loss, its answers, and the loss of an answer that looks at nothing.
+    """Base class of kinds of target: loss, answers and the loss of a constant prediction.
 
     Attributes:
-        measured_in: the meaning of the number of a loss, in words.
-        loss_unit: the same, as short as a table has it.
-        single: why there is one answer only, in words; None where answers are ranked.
+        measured_in: unit of the loss, in words.
+        loss_unit: short unit of the loss, for tables.
+        single: reason why there is only one answer, in words; None if answers are ranked.
     """
 
     measured_in: ClassVar[str]
@@ -62,14 +62,14 @@ class Target(abc.ABC):
         """Return the loss that is minimised, and the plain one without gradient; both summed over the batch.
 
         Args:
-            logits: [B, size], what a model says.
-            wanted: the field of the batch.
-            smoothing: of labels.
-            weights: of the classes in the first loss.
+            logits: [B, size], outputs of the model.
+            wanted: targets of the batch.
+            smoothing: label smoothing.
+            weights: class weights in the first loss.
         """
 
     def count(self, wanted: Tensor) -> int:
-        """Return the number of targets in the field of a batch. Reads the device, so training does not ask."""
+        """Return the number of targets in a batch. Synchronizes with the device, so training does not call it."""
         return len(wanted)
 
     @abc.abstractmethod
@@ -77,11 +77,11 @@ class Target(abc.ABC):
         """Return the best answers to each row of logits [B, size], best first."""
 
     def written(self, value: Value) -> str:
-        """Return a true answer as `answers` would write it."""
+        """Return a true answer in the text format of `answers`."""
         return value if isinstance(value, str) else " ".join(value)
 
     def averaged(self, logits: Sequence[Tensor]) -> Tensor:
-        """Return the logits of several models as those of one."""
+        """Combine the logits of several models."""
         return mean_log_probs(logits)
 
     def unigram_loss(self, corpus: Corpus, field: str) -> float | None:
@@ -90,17 +90,17 @@ class Target(abc.ABC):
 
     @property
     def constant(self) -> str | None:
-        """The answer that looks at nothing, which errors are measured beside; None where there is no such answer."""
+        """Return the constant answer that errors are compared with; None if there is none."""
         return None
 
     def class_scores(self, texts: Sequence[str], references: References) -> ClassScores | None:
-        """Return the scores of classes where an answer can name several at once; None of other answers."""
+        """Return scores per class if an answer can contain several labels; None otherwise."""
         return None
 
     def tuned(self, answered: Callable[[], TargetPredictions]) -> Labels | None:
-        """Return the encoder with whatever is tuned on the validation data; None where nothing is.
+        """Return the encoder with settings tuned on the validation data; None if there is nothing to tune.
 
         Args:
-            answered: asks the trained model.
+            answered: function that computes the predictions of the trained model on the validation data.
         """
         return None
