@@ -22,7 +22,7 @@ from regard.systems.cloze.question import BLANK
 from regard.systems.cloze.word_classes import word_classes
 
 FEATURES = ("reader", "global n-grams", "local n-grams", "word classes")
-"""Log-probabilities of the reader, n-grams of all training texts, n-grams of the passage, and n-grams of word classes."""
+"""Log-probabilities: of the reader, n-grams of all training texts, n-grams of the passage, n-grams of word classes."""
 _ARRAYS = ("general", "classed")
 
 
