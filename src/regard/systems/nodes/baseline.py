@@ -1,6 +1,6 @@
-"""Baselines of node classification: the frequent label, features alone, edges alone, and both without attention.
+"""Baselines of node classification: the majority label, features alone, edges alone, and both without attention.
 
-Each has one setting, which the validation nodes choose; none of them draws numbers at random.
+The single hyperparameter of each is chosen on the validation nodes. All are deterministic.
 """
 
 from __future__ import annotations
