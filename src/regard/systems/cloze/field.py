@@ -73,6 +73,7 @@ class ClozeField(Field[Tokenizer]):
             ("words", f"{name}_words", 0),
             ("question", f"{name}_question", PAD),
         ):
+            # Each part is stored as one flat array; these are its rows for the examples of the batch.
             begins = column.offsets[part][examples]
             counts = column.offsets[part][examples + 1] - begins
             found[key] = PaddedArray(table(column.values[part], begins, counts, pad=pad), PaddingRule(pad, (0, 0)))

@@ -358,7 +358,7 @@ def pointer_targets(model: Any, rows: Sequence[Numbered]) -> list[PointerTargets
     device = next(model.parameters()).device
     texts = [[row.passage or [UNK] for row in rows], [row.question or [UNK] for row in rows]]
     lengths = [torch.tensor([len(row) for row in text], device=device) for text in texts]
-    ids = [padded(text, PAD).to(device) for text in texts]
+    ids = [padded(text, PAD).to(device) for text in texts]  # [B, S], [B, T]
     found: ModelOutput = model(ids[0], lengths[0], ids[1], lengths[1])
     weights = _weights(found).float().cpu()
     maps = {name: part.float().cpu() for name, part in found.extras.items()}

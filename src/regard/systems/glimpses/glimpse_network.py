@@ -188,7 +188,8 @@ class GlimpseNetwork(nn.Module):
         """Return the policy's location; on a sampled path in evaluation, add its noise."""
         if draws is None or self.policy is None:
             return located
-        moved = located.location + self.policy.log_deviation.exp() * draws.normal[number]
+        # In evaluation the policy returns its mean; the noise is shared by all pictures.
+        moved = located.location + self.policy.log_deviation.exp() * draws.normal[number]  # [B, 2]
         return located._replace(location=moved.detach().clamp(-1.0, 1.0))
 
     def _uniform(self, pictures: Tensor, draws: Draws | None, number: int) -> Tensor:

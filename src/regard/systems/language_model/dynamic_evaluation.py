@@ -68,6 +68,7 @@ class Dynamics:
         if scale is None:
             parameter.sub_(self.rate * parameter.grad).add_(back, alpha=self.decay)
             return
+        # Parameters with large gradients decay faster; more than the whole difference would overshoot.
         share = (scale * (self.decay / mean)).clamp(max=1.0) if mean else 0.0
         parameter.sub_(self.rate * parameter.grad / (scale + self.epsilon)).add_(back * share)
 
@@ -88,6 +89,7 @@ def dynamic_likelihood(
     """
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     with _restored(parameters) as trained:
+        # Statistics are collected with the trained weights, before the first update.
         scales = _root_mean_squares(task, model, dynamics, training) if dynamics.rule == "rms" else {}
         count = sum(scale.numel() for scale in scales.values())
         mean = sum(float(scale.double().sum()) for scale in scales.values()) / max(count, 1)

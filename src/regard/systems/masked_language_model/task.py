@@ -229,7 +229,7 @@ class MaskedLanguageModelling(Task):
             raise TextError(
                 f"there is no {MASKED[MASK]} in {shortened(text)!r}; write one for each token to be filled in"
             )
-        if tokenizer.kind != "characters":
+        if tokenizer.kind != "characters":  # among characters, a space is a token
             parts = [part.strip(" ") for part in parts]
         ids = tokenizer.encode(parts[0])
         for part in parts[1:]:
@@ -264,6 +264,7 @@ def _watched(
 
 def _at_masks(weights: Tensor, ids: list[int]) -> Tensor:
     """Select the rows of the masks from weights [T, S] -> [masks, S], without padding."""
+    # Offset by the BOS token in front; columns behind the closing EOS are padding.
     places = [place + 1 for place, index in enumerate(ids) if index == MASK]
     return weights[places, : len(ids) + FRAME].float()
 

@@ -88,7 +88,7 @@ def midi_bytes(notes: Sequence[Note], *, tempo: float = 120.0, program: int = 19
         if note.pitch is not None and end > begin:
             track += _variable(begin - now) + bytes((0x90, note.pitch, velocity))
             track += _variable(end - begin) + bytes((0x80, note.pitch, 0))
-            now = end
+            now = end  # MIDI times are relative to the previous event; rests only advance `position`
         position += note.beats
     track += _variable(round(position * _TICKS) - now) + b"\xff\x2f\x00"
     header = b"MThd" + (6).to_bytes(4, "big") + b"\x00\x00" + b"\x00\x01" + _TICKS.to_bytes(2, "big")
@@ -117,9 +117,9 @@ def _tone(pitch: int, size: int, rate: int, timbre: Timbre) -> NDArray[np.float6
     time = np.arange(size) / rate
     wave = np.zeros(size)
     for harmonic, strength in enumerate(strengths, start=1):
-        if harmonic * hertz < rate / 2:
+        if harmonic * hertz < rate / 2:  # higher harmonics would alias
             wave += strength * np.sin(2.0 * np.pi * harmonic * hertz * time)
-    ramp = min(_RAMP, size / rate / 2)
+    ramp = min(_RAMP, size / rate / 2)  # a short note has no plateau
     envelope = np.minimum(1.0, np.minimum(time, (size - 1) / rate - time) / ramp) if size > 1 else np.zeros(size)
     return _LOUDNESS * envelope * wave / sum(strengths)
 

@@ -116,7 +116,7 @@ class GAT(nn.Module):
         state: Tensor | SparseRows = features
         for layer in self.layers:
             reads.append(layer(state, shared))
-            found = F.elu(reads[-1].context)
+            found = F.elu(reads[-1].context)  # [N, H * D]
             state = found + state if self.residual and len(reads) > 1 and isinstance(state, Tensor) else found
         reads.append(self.output(state, shared))
         return GraphTrace(reads[-1].context, tuple(reads))

@@ -175,6 +175,7 @@ class Nodes(Task):
 
     def batch(self, numbers: Ints) -> Batch:
         """Return a batch of the whole graph with the given nodes to classify."""
+        # Labels that do not occur in the training data are ignored in the loss.
         lenient = replace(self.labels, lenient=True)
         known = [self.graph.labels[number] for number in numbers.tolist()]
         ids = [IGNORE if label is None else lenient.encode(label)[0] for label in known]
@@ -185,7 +186,7 @@ class Nodes(Task):
         graph = batch.view(NodeBatch)
         predicted: ModelOutput = model(batch.view(SparseRows), graph.edges)
         smoothing, weights = (0.0, None) if update is None else (self.smoothing, self.weights)
-        logits = predicted.logits.index_select(0, graph.asked)
+        logits = predicted.logits.index_select(0, graph.asked)  # [M, classes]
         total, nll = token_loss(logits, graph.label, padding=IGNORE, smoothing=smoothing, weights=weights)
         return Loss(total, nll.detach(), batch.tokens)
 

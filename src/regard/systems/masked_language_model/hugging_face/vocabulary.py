@@ -71,10 +71,8 @@ def _described(path: Path) -> Vocabulary:
     if not isinstance(given.get("model"), dict):
         raise RunError(f"{path} has no model, which lists the pieces; save the tokenizer anew by save_pretrained")
     try:
-        content = json.loads(
-            tokenizers.Tokenizer.from_str(json.dumps(given)).to_str()
-            # The round trip adds keys that older versions of the library omit.
-        )
+        # The round trip through the library adds keys that older versions omit.
+        content = json.loads(tokenizers.Tokenizer.from_str(json.dumps(given)).to_str())
         model = content["model"]
         if model["type"] != "WordPiece" or "[MASK]" not in model["vocab"]:
             unframed = {"post_processor": None, "truncation": None, "padding": None}
