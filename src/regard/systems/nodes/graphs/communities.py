@@ -62,7 +62,7 @@ class Communities:
         return ()
 
     def read(self) -> Graph:
-        """The graph."""
+        """Generate the graph."""
         draw = np.random.Generator(np.random.PCG64(self.seed))
         belongs = np.arange(self.nodes) % self.communities
         directions = draw.normal(size=(self.communities, self.features))
@@ -78,6 +78,7 @@ class Communities:
         chance: NDArray[Any] = np.where(
             belongs[:, None] == belongs, self.inside / mine, self.outside / (self.nodes - mine)
         )
+        # Only the upper triangle: edges are undirected, and there are no loops.
         joined = np.triu(draw.random((self.nodes, self.nodes)) < chance, 1)
         return [(one, other) for one, other in np.argwhere(joined).tolist()]
 

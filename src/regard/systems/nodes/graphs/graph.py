@@ -105,7 +105,7 @@ class GraphSource(Protocol):
         """The input files; none for generated graphs."""
 
     def read(self) -> Graph:
-        """The graph."""
+        """Read or generate the graph."""
 
 
 def undirected_edges(pairs: Ints, count: int) -> Ints:
@@ -133,4 +133,5 @@ def normalised(values: Floats, row_ends: Ints) -> Floats:
     """
     rows = np.repeat(np.arange(len(row_ends) - 1), np.diff(row_ends))
     sums = np.bincount(rows, np.abs(values), minlength=len(row_ends) - 1)
+    # The lower bound avoids a division by zero.
     return (values / np.maximum(sums, np.finfo(np.float32).tiny)[rows]).astype(np.float32)
