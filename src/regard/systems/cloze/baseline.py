@@ -1,12 +1,12 @@
-"""Baselines of cloze questions, to be read beside results: `python -m benchmarks.baselines RECIPE`.
+"""Baselines of cloze questions, to compare results with: `python -m benchmarks.baselines RECIPE`.
 
-- Most frequent: the candidate that stands most often in the passage, the first of equals.
-- Last: the candidate that stands last in the passage.
-- Overlap: the candidate around which most words of the question stand, in a window as long as the question (Richardson
-  et al. 2013, section 4.1; words count by the logarithm of their inverse frequency in the passage).
-- Trigrams: the candidate that makes the question likeliest by the trigrams of its own passage.
+- Most frequent: the most frequent candidate in the passage; ties go to the first.
+- Last: the candidate that occurs last in the passage.
+- Overlap: the candidate whose surrounding window, as long as the question, shares most words with the question
+  (Richardson et al. 2013, section 4.1; words are weighted by their log inverse frequency in the passage).
+- Trigrams: the candidate for which trigrams of the passage give the question the highest probability.
 - Counts and language models: the re-ranker with the frequency of a candidate in place of a reader, its weights tuned on
-  the validation data. What a reader adds is what it has beyond this.
+  the validation data. The gain over this baseline is the contribution of a reader.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from regard.systems.cloze.question import BLANK
 from regard.systems.cloze.reranker import LanguageModelReranker, distinct_sentences
 from regard.tasks.splits import examples
 
-_WORDS = 15000  # of the vocabulary of language models
+_WORDS = 15000  # vocabulary size of the language models
 Guess = Callable[[Sequence[str], Sequence[str], Sequence[str]], str]
-"""From passage, question and candidates to an answer."""
+"""A function of passage, question and candidates that returns an answer."""
 
 
 def most_frequent(passage: Sequence[str], question: Sequence[str], candidates: Sequence[str]) -> str:
@@ -42,7 +42,7 @@ def most_frequent(passage: Sequence[str], question: Sequence[str], candidates: S
 
 
 def last_mentioned(passage: Sequence[str], question: Sequence[str], candidates: Sequence[str]) -> str:
-    """Return the candidate that stands last.
+    """Return the candidate that occurs last in the passage.
 
     >>> last_mentioned("Ann saw Bo and Bo ran to Ann".split(), [], ["Ann", "Bo"])
     'Ann'
@@ -52,7 +52,7 @@ def last_mentioned(passage: Sequence[str], question: Sequence[str], candidates: 
 
 
 def overlap(passage: Sequence[str], question: Sequence[str], candidates: Sequence[str]) -> str:
-    """Return the candidate in whose best window most words of the question stand.
+    """Return the candidate whose best window shares most words with the question.
 
     >>> overlap("Ann saw the sea . Bo ran home .".split(), "XXXXX ran".split(), ["Ann", "Bo"])
     'Bo'
@@ -70,7 +70,7 @@ def overlap(passage: Sequence[str], question: Sequence[str], candidates: Sequenc
 
 
 def trigrams(passage: Sequence[str], question: Sequence[str], candidates: Sequence[str]) -> str:
-    """Return the candidate that makes the question likeliest by trigrams of the passage.
+    """Return the candidate for which trigrams of the passage give the question the highest probability.
 
     >>> trigrams("the sea , said Ann . Bo ran home".split(), "a fish , said XXXXX .".split(), ["Bo", "Ann"])
     'Ann'
@@ -90,7 +90,7 @@ GUESSES: dict[str, Guess] = {
 
 
 def accuracy(guess: Guess, asked: Sequence[Example]) -> float:
-    """Return the share of right answers; candidates are those of an example, or all words of its passage."""
+    """Return the accuracy; the candidates are those of an example, or all words of its passage."""
     right = 0
     for example in asked:
         passage, question = " ".join(example.fields["passage"]).split(), example.fields["question"].split()
@@ -100,7 +100,7 @@ def accuracy(guess: Guess, asked: Sequence[Example]) -> float:
 
 
 def reranked_counts(train: Sequence[Example], valid: Sequence[Example], test: Sequence[Example]) -> float:
-    """Return the accuracy of a re-ranker of frequencies on the test data, among all candidates of each example."""
+    """Return the test accuracy of a re-ranker that uses candidate frequencies in place of a reader."""
     told = distinct_sentences(train)
     words = Tokenizer.train(iter(told), kind="words", split="whitespace", size=_WORDS)
     reranker = LanguageModelReranker.of(words.encode_all(told), words.size)
@@ -110,7 +110,7 @@ def reranked_counts(train: Sequence[Example], valid: Sequence[Example], test: Se
 
 
 def _features(reranker: LanguageModelReranker, words: Tokenizer, example: Example) -> tuple[Floats, int]:
-    """Return the features of all candidates, and the number of the right one."""
+    """Return the features of all candidates, and the index of the right one."""
     fields = example.fields
     counts = Counter(" ".join(fields["passage"]).split())
     names = fields["candidates"] or list(counts)

@@ -1,4 +1,4 @@
-"""Cloze readers as explanations see them: words of a passage with weights that are the answer."""
+"""Cloze readers as subjects of explanations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from regard.systems.cloze.reading import Numbered
 
 
 class _Read(NamedTuple):
-    """Passages and questions, the number of each word of a passage [B, S], and how many numbers there are."""
+    """Encoded passages and questions, word numbers of the passages [B, S], and the count of distinct numbers."""
 
     passage: Encoded
     question: Encoded
@@ -30,16 +30,15 @@ class _Read(NamedTuple):
 
 
 class ClozeSubject(StagedSubject):
-    """A cloze reader by its weights s of the words of the passage.
+    """A cloze reader, explained by its weights s over the words of the passage.
 
-    An answer is one of the different words of the passage, with the sum of its weights. So gradients flow through the
-    weights: with fixed ones the answer depends on nothing else. A word that is left out leaves the numbers of the
-    others as they are.
+    An answer is one of the distinct words of the passage, with the sum of its weights. It depends on the weights alone,
+    so gradients must flow through them. Leaving out a word does not change the numbers of the others.
 
     Args:
-        model: in evaluation mode.
-        number: from a question to its numbers.
-        parse: from an input to a question.
+        model: reader in evaluation mode.
+        number: function that encodes a question.
+        parse: function that parses an input into a question.
     """
 
     detachable = False
@@ -50,11 +49,12 @@ class ClozeSubject(StagedSubject):
         self.embeddings = (embeddings_of(model.encoder),)
 
     def read(self, inputs: Sequence[Any]) -> SubjectBatch:
-        """Return passages as ids and numbers of their words, [B, S, 2], their questions beside them."""
+        """Return passages as ids and word numbers, [B, S, 2], with their questions in `beside`."""
         rows = [self.number(self.parse(given)) for given in inputs]
         passages, words = ([getattr(row, part) or [0] for row in rows] for part in ("passage", "words"))
         questions = [row.question or [UNK] for row in rows]
-        ids = torch.stack((padded(passages, PAD), padded(words, PAD)), 2)
+        # In one tensor, so that leaving out a word removes both its id and its number.
+        ids = torch.stack((padded(passages, PAD), padded(words, PAD)), 2)  # [B, S, 2]
         lengths = torch.tensor([len(row.passage) for row in rows])
         asked = torch.tensor([len(row) for row in questions])
         sizes = torch.full((len(rows),), max(len(row.names) for row in rows))
@@ -68,12 +68,12 @@ class ClozeSubject(StagedSubject):
         return [names[number] for number in row.words]
 
     def name(self, given: Any, texts: SubjectBatch, answer: int) -> str:
-        """Return the question with the answer in its blank."""
+        """Return the question with its blank filled by the answer."""
         asked = self.parse(given)
         return asked.filled(list(self.number(asked).names.values())[answer])
 
     def encode(self, texts: SubjectBatch) -> _Read:
-        """Return the states of passages and questions."""
+        """Encode passages and questions."""
         question, asked, sizes = texts.beside
         passage: Encoded = self.model.encoder(texts.ids[..., 0], texts.lengths)
         return _Read(passage, self.model.question_encoder(question, asked), texts.ids[..., 1], int(sizes[0]))

@@ -1,4 +1,4 @@
-"""The field of cloze questions: passage, question, candidates and answer as numbers of one batch."""
+"""Field of cloze questions: encodes passage, question and answer, and collates them into a batch."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from regard.systems.cloze.reading import ABSENT, ClozeReading
 
 @dataclass(frozen=True)
 class ClozeField(Field[Tokenizer]):
-    """Passages as ids [B, S], and their lengths [B].
+    """Passages as token ids [B, S], and their lengths [B].
 
-    With them go `<name>_words` [B, S], where equal words have one number, `<name>_question` [B, T] with its lengths,
-    and `<name>_answer` [B], the number of the answer's word.
+    A batch also contains `<name>_words` [B, S], where equal words have the same number, `<name>_question` [B, T] with
+    its lengths, and `<name>_answer` [B], the number of the answer's word.
 
-    Values are pairs of a `Cloze` and its answer, None where nobody knows it.
+    A value is a pair of a `Cloze` and its answer, which is None if unknown.
 
     Attributes:
-        slots, hide: of `ClozeReading`.
-        learner: from texts to their tokenizer.
+        slots, hide: as in `ClozeReading`.
+        learner: function that learns a tokenizer from texts.
     """
 
     slots: int = 0
@@ -73,6 +73,7 @@ class ClozeField(Field[Tokenizer]):
             ("words", f"{name}_words", 0),
             ("question", f"{name}_question", PAD),
         ):
+            # Each part is stored as one flat array; these are its rows for the examples of the batch.
             begins = column.offsets[part][examples]
             counts = column.offsets[part][examples + 1] - begins
             found[key] = PaddedArray(table(column.values[part], begins, counts, pad=pad), PaddingRule(pad, (0, 0)))
@@ -88,11 +89,11 @@ class WithCloze(WrappedExamples):
 
     @classmethod
     def of(cls, examples: Examples) -> Examples:
-        """Return examples with such a field; of a mixture each part."""
+        """Return examples with such a field; each part of a mixture is wrapped separately."""
         return examples.each(cls) if isinstance(examples, Mixture) else cls(examples)
 
     def settings(self) -> str:
-        """Those of the examples."""
+        """Settings of the wrapped examples."""
         return f"WithCloze({self.examples.settings()})"
 
     def __iter__(self) -> Iterator[Example]:

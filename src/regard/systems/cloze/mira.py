@@ -1,4 +1,4 @@
-"""K-best MIRA: weights of a few features, so that right answers score above wrong ones by a margin."""
+"""K-best MIRA: tunes weights of a few features so that right answers outscore wrong ones by a margin."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ Floats = NDArray[np.float64]
 def tune_mira(
     lists: Sequence[Floats], right: Sequence[int], *, rounds: int = 30, step: float = 0.01, seed: int = 0
 ) -> Floats:
-    r"""Return weights w of features f, learned from lists of candidates of which one is right.
+    r"""Return weights w of features f, learned from candidate lists with one right candidate each.
 
     .. math:: w \leftarrow w + \min\!\Big(\text{step},\ \frac{1 - w^\top (f^* - f')}{\|f^* - f'\|^2}\Big)\,(f^* - f')
 
-    f* is the right candidate and f' the wrong one with the largest w·f; nothing changes where the margin is 1 already.
-    The weights begin at 1 for the first feature and 0 for the others, and are averaged over all updates.
+    f* is the right candidate and f' the wrong one with the largest w·f; w does not change if the margin is at least 1.
+    The weights are initialised to 1 for the first feature and 0 for the others, and averaged over all updates.
 
     Args:
-        lists: [K, F] for each question, with any number K of candidates.
-        right: number of the right candidate of each question.
-        rounds: how often all questions are gone through.
-        step: largest step.
-        seed: of the order of the questions.
+        lists: features [K, F] of the K candidates of each question; K may vary.
+        right: index of the right candidate of each question.
+        rounds: number of passes over the questions.
+        step: largest step size.
+        seed: seed of the order of the questions.
 
     Cherry & Foster 2012, "Batch Tuning Strategies for Statistical Machine Translation", section 2.4; one right
     candidate takes the place of their hope, and each wrong one costs 1.

@@ -1,4 +1,4 @@
-"""Cloze questions drawn: the passage with its weights, the candidates, and the maps of attention over attention."""
+"""Visualisation of cloze questions: weights of the passage, candidates, and maps of attention over attention."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from regard.view.terminal import marked_text
 from regard.view.text import isolated
 
 _ENDS = (".", "!", "?")
-_SHOWN = 20  # words of passage and question in the maps; candidates in a list
-_BARS = 30  # characters of a candidate that is certain
+_SHOWN = 20  # maximum number of words in the maps, and of candidates in a list
+_BARS = 30  # width of the bar of probability 1, in characters
 
 
 class PointerTargets(NamedTuple):
-    """Targets of a model's pointers.
+    """Attention of a model over one passage.
 
     Attributes:
         weights: s [S], over the words of the passage.
-        alpha: [T, S], where each word of the question points; None of the attention sum reader.
-        beta: [S, T], where each word of the passage points; None likewise.
-        importance: [T], the mean of beta: how much each word of the question counts; None likewise.
+        alpha: attention [T, S] of each word of the question over the passage; None for the attention sum reader.
+        beta: attention [S, T] of each word of the passage over the question; None for the attention sum reader.
+        importance: weight [T] of each word of the question, the mean of beta; None for the attention sum reader.
     """
 
     weights: Tensor
@@ -39,7 +39,7 @@ class PointerTargets(NamedTuple):
 
 
 def render_answer(prediction: Prediction) -> Text:
-    """Return the candidates with their probabilities, and the passage with its weights, for a terminal."""
+    """Render the candidates with their probabilities, and the passage with its weights, for a terminal."""
     assert prediction.alignment is not None
     sizes = _line_sizes(prediction.source_tokens)
     words, values, sums = _lines(prediction.source_tokens, prediction.alignment[0], sizes)
@@ -47,7 +47,7 @@ def render_answer(prediction: Prediction) -> Text:
 
 
 def render_candidates(scores: Mapping[str, float]) -> Text:
-    """Return a bar per candidate, the likeliest first.
+    """Render one bar per candidate, in descending order of probability.
 
     >>> print(render_candidates({"Ann": 0.8, "Bo": 0.2}).plain)
     Ann  0.80 ████████████████████████
@@ -60,13 +60,13 @@ def render_candidates(scores: Mapping[str, float]) -> Text:
 
 
 def answer_panels(question: str, prediction: Prediction, row: Numbered, pointed: PointerTargets) -> list[Panel]:
-    """Return the passage with s, and the maps of attention over attention around the words with the largest s.
+    """Return panels of the passage with s, and of attention over attention around the words with the largest s.
 
     Args:
-        question: with its blank.
-        prediction: the answer.
-        row: the question in numbers.
-        pointed: where the model points.
+        question: question with its blank.
+        prediction: answer of the model.
+        row: encoded question.
+        pointed: attention of the model.
     """
     names = list(row.names.values())
     tokens = [names[number] for number in row.words]
@@ -92,7 +92,7 @@ def answer_panels(question: str, prediction: Prediction, row: Numbered, pointed:
 def _lines(
     tokens: Sequence[str], weights: Tensor, sizes: Sequence[int]
 ) -> tuple[tuple[tuple[str, ...], ...], Tensor, list[float]]:
-    """Return words in lines, their weights [R, C], and the sum of each line."""
+    """Return the words by line, their weights [R, C], and the sum of each line."""
     ends = list(accumulate(sizes))
     spans = [(end - size, end) for end, size in zip(ends, sizes, strict=True) if size]
     rows = [weights[begin:end] for begin, end in spans]
@@ -101,7 +101,7 @@ def _lines(
 
 
 def _line_sizes(tokens: Sequence[str]) -> list[int]:
-    """Return the number of words of each sentence, whose ends are marks.
+    """Return the number of words of each sentence; punctuation ends a sentence.
 
     >>> _line_sizes(["Ann", "left", ".", "Bo", "stayed"])
     [3, 2]

@@ -1,4 +1,4 @@
-"""Cloze questions: a passage, a question with a blank, and the words that may fill it."""
+"""Cloze questions: a passage, a question with a blank, and candidate answers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from regard.data.formats.jsonl import parsed_json
 from regard.data.problems import shortened
 
 BLANK = "XXXXX"
-"""The placeholder of the Children's Book Test; every other one becomes this."""
+"""The placeholder of the Children's Book Test; other placeholders are replaced by it."""
 BETWEEN = "|"
-"""Between candidates."""
+"""Separator of candidates."""
 KEYS = ("passage", "question", "candidates", "answer")
 _END = re.compile(r"(?<=[.!?]) +")
 
@@ -23,9 +23,9 @@ class Cloze:
     """A question about a passage, with a blank.
 
     Attributes:
-        passage: its sentences.
-        question: with `XXXXX` where the answer belongs, once or several times.
-        candidates: the possible answers, each once; none where every word of the passage is one.
+        passage: sentences of the passage.
+        question: question with `XXXXX` in place of the answer, at least once.
+        candidates: the distinct possible answers; empty if every word of the passage is a candidate.
 
     >>> str(Cloze(("Ann left .", "Bo stayed ."), "XXXXX went home", ("Ann", "Bo")))
     'Ann left . Bo stayed .\\tXXXXX went home\\tAnn|Bo'
@@ -40,17 +40,17 @@ class Cloze:
         return "\t".join(parts if self.candidates else parts[:2])
 
     def filled(self, candidate: str) -> str:
-        """Return the question with a candidate in its blank."""
+        """Return the question with its blank filled by a candidate."""
         return self.question.replace(BLANK, candidate)
 
 
 def cloze_of(fields: Mapping[str, Any], placeholder: str = BLANK) -> Cloze:
-    """Return a cloze question from its parts by name.
+    """Build a cloze question from its parts by name.
 
     Args:
-        fields: "passage" (a text, or a list of sentences), "question", and perhaps "candidates" (a list, or a text with
-            `|` between them).
-        placeholder: what stands in the question where the answer belongs; `XXXXX` is understood too.
+        fields: "passage" (a text, or a list of sentences), "question", and optionally "candidates" (a list, or a text
+            separated by `|`).
+        placeholder: token that marks the blank in the question; `XXXXX` is accepted too.
 
     Raises:
         ValueError: a part is missing or blank, or the question has no placeholder.
@@ -73,10 +73,10 @@ def cloze_of(fields: Mapping[str, Any], placeholder: str = BLANK) -> Cloze:
 
 
 def parsed_cloze(text: str, placeholder: str = BLANK) -> Cloze:
-    r"""Return the cloze question that a text states: a JSON object, or passage, question and candidates with tabs.
+    r"""Parse a cloze question: a JSON object, or tab-separated passage, question and candidates.
 
     Raises:
-        ValueError: it states none.
+        ValueError: the text is not a cloze question.
 
     >>> parsed_cloze("Ann left. Bo stayed.\tXXXXX went home").question
     'XXXXX went home'
@@ -103,11 +103,11 @@ _OTHER_NAMES = {"context": "passage", "document": "passage", "query": "question"
 
 
 def renamed(found: Mapping[str, Any], keys: Sequence[str] = KEYS) -> dict[str, Any]:
-    """Return the parts of a JSON object by our names.
+    """Return the parts of a JSON object under canonical names.
 
     Args:
         found: the object.
-        keys: its names of passage, question, candidates and answer; "context", "document" and "query" are understood.
+        keys: its keys of passage, question, candidates and answer; "context", "document" and "query" are accepted too.
 
     >>> renamed({"context": ["Ann left ."], "query": "XXXXX left"})
     {'passage': ['Ann left .'], 'question': 'XXXXX left'}
@@ -135,5 +135,5 @@ def _candidates(given: Any) -> tuple[str, ...]:
 
 
 def _spaced(text: str) -> str:
-    """Return a text with single spaces."""
+    """Collapse whitespace to single spaces."""
     return " ".join(text.split())

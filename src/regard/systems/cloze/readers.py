@@ -1,4 +1,4 @@
-"""Files of cloze questions: those of the Children's Book Test and of CNN and DailyMail, and plain ones."""
+"""Readers of cloze files: the Children's Book Test, CNN and DailyMail, and plain JSON lines or TSV."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _ENTITY = re.compile(r"@entity\d+")
 
 @dataclass(frozen=True)
 class ClozeFile(DataReader):
-    """Base of the readers: fields "passage" (sentences), "question", "candidates" and "answer".
+    """Base class of the readers: yields the fields "passage" (sentences), "question", "candidates" and "answer".
 
     Args:
         path: the file.
-        placeholder: of the questions in the file; in examples it is `XXXXX`.
+        placeholder: token that marks the blank in the file; in examples it becomes `XXXXX`.
     """
 
     path: Path
     placeholder: str = field(default=BLANK, kw_only=True)
 
     def _example(self, row: Mapping[str, Any], where: str) -> Example | BadLine:
-        """Return an example from its parts by name, or why it is none."""
+        """Return an example from its parts by name, or a bad line with the reason."""
         try:
             cloze = cloze_of(row, self.placeholder)
         except ValueError as problem:
@@ -48,9 +48,9 @@ class ClozeFile(DataReader):
 
 @dataclass(frozen=True)
 class ChildrensBooks(ClozeFile):
-    """The Children's Book Test: 20 numbered sentences, then the question, the answer and the candidates with tabs.
+    """The Children's Book Test: 20 numbered sentences, then question, answer and candidates, separated by tabs.
 
-    Any number of sentences will do. A blank line, or the number 1, begins another question.
+    Any number of sentences is accepted. A blank line, or the number 1, starts the next question.
 
     Hill, Bordes, Chopra & Weston 2016, "The Goldilocks Principle", section 2.
 
@@ -66,7 +66,7 @@ class ChildrensBooks(ClozeFile):
     """
 
     def read(self) -> Iterator[Example | BadLine]:
-        """Yield a question at the line that asks it."""
+        """Yield an example at each line that contains a question."""
         story: list[str] = []
         for line in good_lines(self.path, self.encoding, self.max_line):
             if isinstance(line, BadLine):
@@ -92,10 +92,10 @@ class ChildrensBooks(ClozeFile):
 
 @dataclass(frozen=True)
 class News(ClozeFile):
-    """CNN and DailyMail: a folder of `.question` files, or one of them, each with one question about an article.
+    """CNN and DailyMail: one `.question` file, or a folder of them, each with one question about an article.
 
-    Blocks with blank lines between them: address, article, question with `@placeholder`, answer, and a line
-    `@entity3:Name` for each entity. The candidates are the entities of the article.
+    A file has blocks separated by blank lines: URL, article, question with `@placeholder`, answer, and one line
+    `@entity3:Name` per entity. The candidates are the entities of the article.
 
     Hermann et al. 2015, "Teaching Machines to Read and Comprehend", section 2.1.
     """
@@ -104,7 +104,7 @@ class News(ClozeFile):
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The files of the folder, by name."""
+        """The files of the folder, sorted by name."""
         if Path(self.path).is_file():
             return (Path(self.path),)
         found = tuple(sorted(Path(self.path).glob("*.question")))
@@ -133,13 +133,13 @@ class News(ClozeFile):
 
 @dataclass(frozen=True)
 class PlainCloze(ClozeFile):
-    """A question per line: a JSON object, or the columns passage, question, candidates and answer with tabs.
+    """One question per line: a JSON object, or the tab-separated columns passage, question, candidates and answer.
 
-    Candidates may be missing, or blank in a column; in a column they have `|` between them. A file that ends in .jsonl
-    has objects, any other columns.
+    Candidates are optional; in a column they are separated by `|`. Files with the suffix .jsonl contain objects, all
+    others columns.
 
     Args:
-        keys: of passage, question, candidates and answer in an object.
+        keys: keys of passage, question, candidates and answer in an object.
 
     >>> from tempfile import mkdtemp
     >>> path = Path(mkdtemp()) / "own.tsv"
@@ -151,7 +151,7 @@ class PlainCloze(ClozeFile):
     keys: tuple[str, ...] = field(default=KEYS, kw_only=True)
 
     def read(self) -> Iterator[Example | BadLine]:
-        """Yield a question per line."""
+        """Yield one question per line."""
         name = Path(self.path).name.removesuffix(".gz")
         objects = name.endswith((".jsonl", ".ndjson", ".json"))
         for line in good_lines(self.path, self.encoding, self.max_line):

@@ -1,4 +1,4 @@
-"""Words of a passage as numbers: for embeddings, and for the sum over equal words."""
+"""Encoding of cloze questions: token ids for the embeddings, and word numbers for the sum over equal words."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from regard.specials import UNK
 from regard.systems.cloze.question import Cloze
 
 ABSENT = -1
-"""Number of a word that does not stand in the passage."""
+"""Number of a word that does not occur in the passage."""
 
 
 class Numbered(NamedTuple):
-    """A cloze question in numbers.
+    """An encoded cloze question.
 
     Attributes:
         passage: ids of the words of the passage, for embeddings.
-        words: number of each word of the passage: equal words have one number, in the order of first occurrence.
-        question: ids of the words of the question, the blank among them.
-        candidates: number of each candidate, `ABSENT` for one that does not stand in the passage.
-        names: each different word of the passage as it first stands there, by its normal form, in the order of numbers.
+        words: number of each word of the passage: equal words have the same number, in the order of first occurrence.
+        question: ids of the words of the question, including the blank.
+        candidates: number of each candidate; `ABSENT` if it does not occur in the passage.
+        names: normal form -> first surface form of each distinct word of the passage, in the order of numbers.
         lines: number of words of each sentence.
         asked: words of the question.
     """
@@ -39,16 +39,16 @@ class Numbered(NamedTuple):
 
 @dataclass(frozen=True)
 class ClozeReading:
-    """From texts to numbers.
+    """Encoder of cloze questions.
 
-    A candidate of several words ("the King") is one word wherever it stands in the passage. Words are equal if their
-    normal forms are. Words that the vocabulary lacks are told apart: the first different one of a question gets the id
-    V, the next V + 1, and so on, in turn among `slots` ids.
+    A candidate of several words ("the King") counts as one word wherever it occurs in the passage. Words are equal if
+    their normal forms are. Distinct out-of-vocabulary words get distinct ids: the first of a question gets V, the next
+    V + 1, and so on, modulo `slots`.
 
     Attributes:
-        tokenizer: of words, with V ids.
-        slots: number of ids for words that the vocabulary lacks; 0 for one unknown word.
-        hide: give candidates such ids too, known or not, as in the anonymised CNN data.
+        tokenizer: word tokenizer with V ids.
+        slots: number of ids for out-of-vocabulary words; with 0, all share one id.
+        hide: replace all candidates, known or not, by such ids, as in the anonymised CNN data.
 
     >>> known = Tokenizer.train(["left home XXXXX"], kind="words", split="whitespace")
     >>> cloze = Cloze(("the King left Bo", "Bo left"), "XXXXX left", ("the King", "Bo", "Cy"))
@@ -65,7 +65,7 @@ class ClozeReading:
     _ids: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __call__(self, cloze: Cloze) -> Numbered:
-        """Return a cloze question in numbers."""
+        """Encode a cloze question."""
         candidates = [self._words(one) for one in cloze.candidates]
         longer = sorted({tuple(self._normal(one)) for one in candidates if len(one) > 1}, key=len, reverse=True)
         lines = [self._merged(self._words(sentence), longer) for sentence in cloze.passage]
@@ -88,7 +88,7 @@ class ClozeReading:
         )
 
     def number(self, text: str, numbered: Numbered) -> int:
-        """Return the number of a word, or of a candidate, in a passage; `ABSENT` if it does not stand there."""
+        """Return the number of a word or candidate in a passage; `ABSENT` if it does not occur there."""
         key = " ".join(self.normal_words(text))
         return list(numbered.names).index(key) if key in numbered.names else ABSENT
 
@@ -103,7 +103,7 @@ class ClozeReading:
         return [self.tokenizer.normal(word) for word in words]
 
     def _merged(self, words: Sequence[str], longer: Sequence[tuple[str, ...]]) -> list[tuple[str, str]]:
-        """Return normal form and surface of each word; candidates of several words, the longest first, as one."""
+        """Return normal form and surface form of each word; multi-word candidates are merged, the longest first."""
         normal, at, found = self._normal(words), 0, []
         while at < len(words):
             size = next((len(one) for one in longer if tuple(normal[at : at + len(one)]) == one), 1)
@@ -112,7 +112,7 @@ class ClozeReading:
         return found
 
     def _look_up(self, normal: Sequence[str], candidates: Sequence[str]) -> dict[str, int]:
-        """Return the id of each word for the embeddings; candidates that are hidden have the first slots."""
+        """Return the embedding id of each word; hidden candidates get the first slots."""
         new = [word for word in dict.fromkeys(normal) if word not in self._ids]
         for word, ids in zip(new, self.tokenizer.encode_all(new) if new else [], strict=True):
             self._ids[word] = ids[0] if len(ids) == 1 else UNK

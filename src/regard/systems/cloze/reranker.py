@@ -1,4 +1,4 @@
-"""Re-ranking of the best candidates by language models of the filled-in question."""
+"""Re-ranking of the best candidates with language models that score the filled-in question."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from regard.systems.cloze.question import BLANK
 from regard.systems.cloze.word_classes import word_classes
 
 FEATURES = ("reader", "global n-grams", "local n-grams", "word classes")
-"""Logarithms of probabilities: of the reader, of a model of all training texts, of the passage, of classes of words."""
+"""Log-probabilities: of the reader, n-grams of all training texts, n-grams of the passage, n-grams of word classes."""
 _ARRAYS = ("general", "classed")
 
 
 @dataclass(frozen=True, eq=False)
 class LanguageModelReranker(FieldEncoder):
-    r"""Language models of the training texts, and the weights of `FEATURES`.
+    r"""Re-ranker with language models of the training texts, and weights of the `FEATURES`.
 
     .. math:: \mathrm{score}(c) = w_1 \log P(c) + \sum_k w_k \log p_k(\text{question with } c \text{ in its blank})
 
@@ -36,9 +36,9 @@ class LanguageModelReranker(FieldEncoder):
         general: n-grams of words of the training texts.
         classed: n-grams of classes of words.
         classes: the class of each word.
-        order: length of the n-grams, those of a passage too.
-        n_best: number of candidates that are ranked anew.
-        weights: of the features, tuned on the validation data; None before that, which leaves the order alone.
+        order: length of the n-grams, including those of a passage.
+        n_best: number of re-ranked candidates.
+        weights: weights of the features, tuned on the validation data; None before tuning, which keeps the order.
 
     Cui et al. 2017, section 4.
     """
@@ -59,13 +59,13 @@ class LanguageModelReranker(FieldEncoder):
         """Learn language models.
 
         Args:
-            sequences: sentences of the training texts, in numbers; each counts once.
-            size: number of different words.
+            sequences: sentences of the training texts, as ids; duplicates count once.
+            size: number of distinct words.
             order: length of the n-grams.
-            n_best: number of candidates that are ranked anew.
+            n_best: number of re-ranked candidates.
             classes: number of classes of words.
         """
-        texts = sorted(set(map(tuple, sequences)))  # passages overlap, and sentences repeat
+        texts = sorted(set(map(tuple, sequences)))  # passages overlap, so sentences repeat
         found = word_classes(texts, size, classes=classes)
         general = WordNGrams.of(texts, size, order=order, least=2)
         classed = WordNGrams.of([found[list(one)].tolist() for one in texts], classes, order=order, least=2)
@@ -73,7 +73,7 @@ class LanguageModelReranker(FieldEncoder):
 
     @property
     def size(self) -> int:
-        """Number of different words."""
+        """Number of distinct words."""
         return len(self.classes)
 
     @property
@@ -94,8 +94,8 @@ class LanguageModelReranker(FieldEncoder):
 
         Args:
             logs: log P(candidate) of the reader, [K].
-            filled: the question with each candidate in its blank, in numbers of the vocabulary.
-            local: the same in numbers of `near`.
+            filled: the question with each candidate in its blank, as ids of the vocabulary.
+            local: the same as ids of `near`.
             near: n-grams of the passage.
         """
         classes = [self.classes[list(one)].tolist() for one in filled]
@@ -104,15 +104,15 @@ class LanguageModelReranker(FieldEncoder):
         )
 
     def scores(self, features: Floats) -> Floats:
-        """Return the score of each candidate [K]; that of the reader alone before weights were tuned."""
+        """Return the score of each candidate [K]; before tuning, the score of the reader."""
         return features[:, 0] if self.weights is None else features @ np.array(self.weights)
 
     def tuned(self, lists: Sequence[Floats], right: Sequence[int]) -> Self:
-        """Return it with weights that rank the right candidates first, where some can be."""
+        """Return a copy with weights tuned to rank the right candidates first."""
         return replace(self, weights=tuple(tune_mira(lists, right).tolist()))
 
     def save(self, path: str | Path) -> None:
-        """Write JSON, with the arrays of the models as a compressed file of NumPy in base 64."""
+        """Write JSON that contains the arrays of the models as a base64-encoded .npz file."""
         held, models = io.BytesIO(), zip(_ARRAYS, (self.general, self.classed), strict=True)
         arrays: dict[str, Any] = {f"{name}.{key}": one for name, model in models for key, one in model.arrays().items()}
         np.savez_compressed(held, classes=self.classes, **arrays)
@@ -134,7 +134,7 @@ class LanguageModelReranker(FieldEncoder):
 
 
 def distinct_sentences(train: Iterable[Example]) -> list[str]:
-    """Return the different sentences of passages, and of questions with their answers."""
+    """Return the distinct sentences of passages, and of questions filled with their answers."""
     told: dict[str, None] = {}
     for one in train:
         filled = one.fields["question"].replace(BLANK, one.fields["answer"])

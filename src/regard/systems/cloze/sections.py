@@ -1,4 +1,4 @@
-"""Recipe sections of cloze questions: files of three forms, generated tales, hidden names, re-ranking."""
+"""Recipe sections of cloze questions: three file formats, generated stories, hidden names, re-ranking."""
 
 from __future__ import annotations
 
@@ -19,45 +19,45 @@ if TYPE_CHECKING:
 
 
 class Reranking(Section):
-    """Re-ranking of the best candidates by language models of the question with each in its blank."""
+    """Re-ranking of the best candidates with language models that score the filled-in question."""
 
     n_best: int = Field(5, ge=2, le=100)
-    """Number of candidates that are ranked anew."""
+    """Number of re-ranked candidates."""
     order: int = Field(3, ge=1, le=8)
-    """Length of the n-grams of words, and of classes of words."""
+    """Length of the n-grams of words and of word classes."""
     classes: int = Field(100, ge=3, le=2000)
-    """Number of classes of words."""
+    """Number of word classes."""
 
 
 class ClozeTraining(Section):
     """Keys of `train` for cloze questions."""
 
     rerank: Reranking | None = None
-    """Language models that rank the best candidates anew, learned from the training texts; their weights are tuned on
-    the validation data after training. None for none; `{}` for all defaults."""
+    """Re-ranking of the best candidates with language models of the training texts. Their weights are tuned on the
+    validation data after training. None disables it; `{}` uses all defaults."""
 
 
 class ClozeDecoding(Section):
     """Keys of `decode` for cloze questions."""
 
     rerank: bool = True
-    """Rank the best candidates anew, if the run has learned to (`train.rerank`)."""
+    """Re-rank the best candidates, if the run has a re-ranker (`train.rerank`)."""
 
 
 class ReplacedNames(DataSection):
-    """Keys of all cloze data: words that the vocabulary lacks."""
+    """Keys of all cloze data: placeholder and out-of-vocabulary words."""
 
     placeholder: str = Field("XXXXX", min_length=1, pattern=r"^\S+$")
-    """Word of a question that stands where the answer belongs."""
+    """Token that marks the blank in a question."""
     slots: int = Field(64, ge=0, le=4096)
-    """Number of embeddings for words that the vocabulary lacks, so that different ones differ: the first unknown word
-    of a question has one, the second another. In training they are dealt anew at each update. 0 for none."""
+    """Number of embeddings for out-of-vocabulary words: the first unknown word of a question gets one, the second
+    another. In training they are assigned randomly at each update. With 0, all unknown words share one embedding."""
     hide: bool = False
-    """Give candidates such embeddings too, known or not, as in the anonymised data of Hermann et al. 2015."""
+    """Replace all candidates, known or not, by such embeddings, as in the anonymised data of Hermann et al. 2015."""
 
 
 class CBTData(SplitFiles, ReplacedNames):
-    """The Children's Book Test: numbered sentences, then question, answer and candidates with tabs between."""
+    """The Children's Book Test: numbered sentences, then question, answer and candidates, separated by tabs."""
 
     format: Literal["cbt"]
     """Selects this format."""
@@ -80,7 +80,7 @@ class NewsData(SplitFiles, ReplacedNames):
     test: DataFolder | None = None
     """Folder of test questions; None for no test."""
     placeholder: str = Field("@placeholder", min_length=1, pattern=r"^\S+$")
-    """Word of a question that stands where the answer belongs."""
+    """Token that marks the blank in a question."""
 
     def reader(self, named: str, reading: FieldLayout) -> DataReader:
         from regard.systems.cloze.readers import News
@@ -94,17 +94,17 @@ class ClozeData(SplitFiles, ReplacedNames):
     format: Literal["cloze"]
     """Selects this format."""
     passage: str = "passage"
-    """Key of the passage in an object, a text or a list of sentences; "context" and "document" are understood."""
+    """Key of the passage, a text or a list of sentences; "context" and "document" are accepted too."""
     question: str = "question"
-    """Key of the question; "query" is understood."""
+    """Key of the question; "query" is accepted too."""
     candidates: str = "candidates"
-    """Key of the candidates, a list; without it every word of the passage is one."""
+    """Key of the candidates, a list; if it is missing, every word of the passage is a candidate."""
     answer: str = "answer"
     """Key of the answer."""
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys of an object, in the order of columns."""
+        """Keys of a JSON object, in the order of the columns."""
         return self.passage, self.question, self.candidates, self.answer
 
     def reader(self, named: str, reading: FieldLayout) -> DataReader:
@@ -114,7 +114,7 @@ class ClozeData(SplitFiles, ReplacedNames):
 
 
 class WhodunitData(GeneratedData, ReplacedNames):
-    """Generated stories of people who did things, and the question who did one of them; names of a split are new."""
+    """Generated stories about people's deeds, with a question who did one of them; each split has its own names."""
 
     made: ClassVar[str] = "regard.systems.cloze.whodunit:Whodunit"
 
@@ -134,14 +134,14 @@ class WhodunitData(GeneratedData, ReplacedNames):
     """Seed of the stories."""
 
     def arguments(self, split: SplitName) -> dict[str, Any]:
-        """Return the arguments, without those of names."""
+        """Return the arguments of the generator, without those of replaced names."""
         return {
             name: value for name, value in super().arguments(split).items() if name not in ReplacedNames.model_fields
         }
 
 
 def check_tokenizer(recipe: Recipe) -> None:
-    """Answers are words, and unknown ones differ."""
+    """Check that the tokenizer is compatible with answers that are words, and with slots for unknown words."""
     section = recipe.tokenizer
     if section.kind != "words":
         raise ValueError(f"an answer is a word of the passage, so kind is 'words'; it is {section.kind!r}")
@@ -154,5 +154,5 @@ def check_tokenizer(recipe: Recipe) -> None:
 
 
 def metric_options(recipe: Recipe, metric: Metric) -> Mapping[str, Any]:
-    """Return the options of metrics of labels: an answer is one label, whatever is in it."""
+    """Return the options of label metrics: an answer is one label, even with spaces in it."""
     return {"whole": True} if metric.compares == "labels" else {}

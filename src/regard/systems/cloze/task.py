@@ -1,4 +1,4 @@
-"""Answers to cloze questions: the word of the passage, or the candidate, that fills the blank."""
+"""The task of cloze questions: filling the blank with a word of the passage or one of the candidates."""
 
 from __future__ import annotations
 
@@ -54,16 +54,16 @@ if TYPE_CHECKING:
 RERANKING = "reranking"
 """Name of the re-ranker among the encoders of a run."""
 _LEAST = 1e-30
-"""Probability of an answer below which nothing is learned from it."""
+"""Smallest probability of an answer whose logarithm is taken; below it, the gradient is zero."""
 
 
 @dataclass(frozen=True)
 class ClozeBatch:
-    """Passages and questions side by side."""
+    """A batch of passages with their questions."""
 
     passage: Tensor  # [B, S]
     passage_lengths: Tensor  # [B]
-    passage_words: Tensor  # [B, S], equal words have one number
+    passage_words: Tensor  # [B, S], equal words have the same number
     passage_question: Tensor  # [B, T]
     passage_question_lengths: Tensor  # [B]
     passage_answer: Tensor  # [B], number of the answer's word
@@ -71,16 +71,16 @@ class ClozeBatch:
 
 @dataclass(frozen=True)
 class ClozeAnswering(Task):
-    """Cloze questions: the loss of a reader, -log P(answer), and its n likeliest candidates.
+    """Cloze questions: the loss of a reader, -log P(answer), and its n most probable candidates.
 
-    A model takes the words of passages [B, S] and of questions [B, T] with their lengths, and gives a distribution over
-    the words of the passage. Equal words add up. In training all words of the passage compete; of an answer only the
-    candidates do, if there are any.
+    A model takes passages [B, S] and questions [B, T] with their lengths, and returns a distribution over the tokens of
+    the passage. The probabilities of equal words are summed. In training, the sum is normalised over all words of the
+    passage; in prediction, over the candidates, if there are any.
 
     Attributes:
-        encoders: the tokenizer of "passage", for questions too; perhaps the re-ranker.
-        placeholder, keys, slots, hide: of the data section.
-        rerank: rank the best candidates anew, if there is a re-ranker.
+        encoders: the tokenizer of "passage", also used for questions; optionally the re-ranker.
+        placeholder, keys, slots, hide: as in the data section.
+        rerank: re-rank the best candidates, if there is a re-ranker.
     """
 
     context: ClassVar[str | None] = "question"
@@ -160,7 +160,7 @@ class ClozeAnswering(Task):
         return ("passage", "question")
 
     def embeddings(self, model: nn.Module) -> dict[str, Any]:
-        """Return the module with the table of words, whose last rows are the slots of unknown ones."""
+        """Return the embedding module of the words; the last rows of its table are the slots of unknown words."""
         words = getattr(getattr(model, "encoder", None), "words", None)
         table = getattr(words, "table", None)
         fits = isinstance(table, nn.Embedding) and table.num_embeddings == self.sizes[0]
@@ -178,7 +178,7 @@ class ClozeAnswering(Task):
         return Loss(total, total.detach(), int(there.sum()), attended=predicted.attended)
 
     def parse(self, given: Any) -> Cloze:
-        """Return a cloze question: from a text, a JSON object, a mapping, a path, or the bytes of a file."""
+        """Parse a cloze question from a text, a JSON object, a mapping, a path, or the bytes of a file."""
         if isinstance(given, Cloze):
             return given
         try:
@@ -218,7 +218,7 @@ class ClozeAnswering(Task):
         return replace(self, encoders={**self.encoders, RERANKING: reranker.tuned(lists, right)})
 
     def drawing(self, prediction: Prediction) -> Text | None:
-        """Return the candidates, and the passage with its weights."""
+        """Render the candidates, and the passage with its attention weights."""
         return None if prediction.alignment is None else render_answer(prediction)
 
     def rendered(self, prediction: Prediction) -> Iterator[RenderableType]:
@@ -232,7 +232,7 @@ class ClozeAnswering(Task):
         return prediction.source.split("\t")[1]
 
     def panels(self, model: Any, text: Any, search: Search, *, head: int | None = None) -> list[Panel]:
-        """Return the passage with s, and the two maps of attention over attention."""
+        """Return panels of the passage with s, and of alpha and beta if the model uses attention over attention."""
         no_head(head)
         asked = self.parse(text)
         ((row, found),) = self._read(model, [asked])
@@ -245,12 +245,12 @@ class ClozeAnswering(Task):
         return ClozeSubject(model, self.numbering, self.parse)
 
     def input_warnings(self, model: Any, texts: Sequence[Any]) -> list[str]:
-        """Return candidates that do not stand in their passage, and passages without any known word."""
+        """Return warnings about candidates absent from their passage, and about passages without any known word."""
         found = []
         for text in texts:
             try:
                 asked = self.parse(text)
-            except TextError:  # `predict` says so, with its place
+            except TextError:  # `predict` reports it, with its position
                 continue
             row = self.numbering(asked)
             absent = [name for name, number in zip(asked.candidates, row.candidates, strict=True) if number == ABSENT]
@@ -263,14 +263,14 @@ class ClozeAnswering(Task):
         return found
 
     def data_warnings(self, model: nn.Module, corpus: Corpus | None) -> list[str]:
-        """Return how many answers do not stand in their passage."""
+        """Return a warning with the number of answers that do not occur in their passage."""
         assert corpus is not None
         absent = int((corpus.column("passage").values["answer"] == ABSENT).sum())
         said = f"{absent:,} of {len(corpus):,} answers do not stand in their passage: nothing is learned from them"
         return [said] if absent else []
 
     def unigram_loss(self, corpus: Corpus | None) -> float:
-        """Return the loss of even attention: the share of a passage that is its answer."""
+        """Return the loss of uniform attention: -log of the mean fraction of a passage that is its answer."""
         assert corpus is not None
         column = corpus.column("passage")
         words = column.rows("words", np.arange(len(corpus)))
@@ -279,20 +279,21 @@ class ClozeAnswering(Task):
 
     @property
     def reranker(self) -> LanguageModelReranker | None:
-        """The re-ranker; None where none was learned."""
+        """The re-ranker; None if none was learned."""
         found = self.encoders.get(RERANKING)
         assert found is None or isinstance(found, LanguageModelReranker)
         return found
 
     @property
     def numbering(self) -> ClozeReading:
-        """From texts to numbers."""
+        """Encoder of questions into word numbers."""
         return ClozeReading(self.tokenizer, self.slots, self.hide)
 
     def _read(self, model: Any, asked: Sequence[Cloze], batch: int = MEASURED) -> list[tuple[Numbered, PointerTargets]]:
-        """Return each question in numbers, and where the model points."""
+        """Return each question in encoded form, with the weights of the model."""
         number = self.numbering
         rows = [number(one) for one in asked]
+        # Sorted by length, so that batches need little padding; the original order is restored below.
         order = sorted(range(len(rows)), key=lambda index: len(rows[index].passage))
         found: dict[int, PointerTargets] = {}
         for begin in range(0, len(order), batch):
@@ -301,7 +302,7 @@ class ClozeAnswering(Task):
         return [(row, found[index]) for index, row in enumerate(rows)]
 
     def _shares(self, asked: Cloze, row: Numbered, weights: Tensor) -> dict[str, float]:
-        """Return the probability of each candidate, or of each word of the passage, the likeliest first."""
+        """Return the probability of each candidate, or of each word of the passage, in descending order."""
         names = asked.candidates or tuple(row.names.values())
         numbers = row.candidates if asked.candidates else list(range(len(row.names)))
         summed = pointer_candidates(weights[None], torch.tensor([row.words]), torch.tensor([numbers]))[0]
@@ -309,7 +310,7 @@ class ClozeAnswering(Task):
         return dict(sorted(zip(names, shares, strict=True), key=lambda one: -one[1]))
 
     def _features(self, reranker: LanguageModelReranker, asked: Cloze, best: Mapping[str, float]) -> Floats:
-        """Return what the re-ranker looks at."""
+        """Return the features of the re-ranker, [K, F]."""
         filled, words = [asked.filled(name) for name in best], self.numbering.normal_words
         numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
         passage, local = (
@@ -320,7 +321,7 @@ class ClozeAnswering(Task):
         return reranker.features(logs, self.tokenizer.encode_all(filled), local, near)
 
     def _ranked(self, asked: Cloze, shares: dict[str, float]) -> dict[str, float]:
-        """Return the candidates with the best ones ranked anew; together they are as likely as before."""
+        """Return the candidates with the best ones re-ranked; their total probability does not change."""
         reranker = self.reranker if self.rerank else None
         if reranker is None or reranker.weights is None or not any(shares.values()):
             return shares
@@ -353,11 +354,11 @@ class ClozeAnswering(Task):
 
 @torch.inference_mode()
 def pointer_targets(model: Any, rows: Sequence[Numbered]) -> list[PointerTargets]:
-    """Return where a model points in each passage."""
+    """Return the attention of a model over each passage, without padding."""
     device = next(model.parameters()).device
     texts = [[row.passage or [UNK] for row in rows], [row.question or [UNK] for row in rows]]
     lengths = [torch.tensor([len(row) for row in text], device=device) for text in texts]
-    ids = [padded(text, PAD).to(device) for text in texts]
+    ids = [padded(text, PAD).to(device) for text in texts]  # [B, S], [B, T]
     found: ModelOutput = model(ids[0], lengths[0], ids[1], lengths[1])
     weights = _weights(found).float().cpu()
     maps = {name: part.float().cpu() for name, part in found.extras.items()}
@@ -373,27 +374,29 @@ def pointer_targets(model: Any, rows: Sequence[Numbered]) -> list[PointerTargets
 
 
 def shuffle_unknown_slots(passage: Tensor, question: Tensor, *, first: int, slots: int) -> tuple[Tensor, Tensor]:
-    """Return ids with the slots of unknown words in another order, a random one for each example.
+    """Permute the slots of unknown words randomly, with one permutation per example.
 
     Args:
         passage, question: [B, S] and [B, T].
-        first: id of the first slot; all larger ones are slots.
+        first: id of the first slot; all ids from it on are slots.
         slots: number of slots.
     """
-    order = torch.rand(len(passage), slots, device=passage.device).argsort(dim=1) + first
+    # Sorting random numbers yields one uniform permutation per row, without a loop.
+    order = torch.rand(len(passage), slots, device=passage.device).argsort(dim=1) + first  # [B, slots]
 
     def turned(ids: Tensor) -> Tensor:
+        # `clamp` keeps the index of known words valid; `where` discards what they gather.
         return torch.where(ids >= first, order.gather(1, (ids - first).clamp(min=0)), ids)
 
     return turned(passage), turned(question)
 
 
 def _best(shares: Mapping[str, float], count: int) -> dict[str, float]:
-    """Return the likeliest candidates among those that stand in the passage."""
+    """Return the most probable candidates that occur in the passage."""
     return {name: share for name, share in list(shares.items())[:count] if share > 0}
 
 
 def _weights(predicted: ModelOutput) -> Tensor:
-    """s [B, S]."""
+    """Return the attention weights s [B, S]."""
     assert predicted.attended is not None
     return predicted.attended.weights()[:, 0]

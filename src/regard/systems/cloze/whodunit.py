@@ -1,4 +1,4 @@
-"""Small stories of people who did things, and the question who did one of them."""
+"""Generated stories about people's deeds, with a question who did one of them."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ _DEEDS = ("bought purchased", "found discovered", "lost mislaid", "hid concealed
 _THINGS = ("lamp lantern", "clock watch", "map chart", "rug carpet", "cup mug", "coat jacket", "boat ship", "box chest")
 _PLACES = ("attic loft", "cellar basement", "garden yard", "harbour port", "wood forest", "shop store")
 _KINDS = tuple(tuple(tuple(both.split()) for both in kind) for kind in (_DEEDS, _THINGS, _PLACES))
-_PEOPLE = 6  # the most of a story
+_PEOPLE = 6  # maximum number per story
 _NAMES = tuple(f"{first}{second}".capitalize() for first in SYLLABLES for second in SYLLABLES if first != second)
 _BY_SPLIT = {"valid": _NAMES[::10], "test": _NAMES[1::10]}
 _BY_SPLIT["train"] = tuple(sorted({*_NAMES} - {*_BY_SPLIT["valid"], *_BY_SPLIT["test"]}))
 
 Deed = tuple[int, int, int]
-"""Numbers of what was done, to which thing, and where."""
+"""Indices of an action, an object and a location."""
 
 
 @dataclass(frozen=True)
 class Whodunit(Generated):
     """Stories of three to six people, and a question with a blank for one of them.
 
-    "Tise bought the lamp in the attic . Moba purchased the lantern in the loft ...": each word has a synonym, story
-    and question use either. Three deeds of others share two of three parts with the one that is asked about, so it
-    takes all three parts, and their synonyms, to tell who it was. All people act about equally often. The names of a
-    split occur in no other.
+    "Tise bought the lamp in the attic . Moba purchased the lantern in the loft ...": each word has a synonym; story
+    and question use either. Three deeds of other people share two of three parts with the deed in question. So the
+    answer depends on all three parts and on their synonyms. All people act about equally often. The names of a split
+    occur in no other split.
 
     Args:
         split: "train", "valid" or "test".
-        size: how many examples.
-        shortest, longest: numbers of sentences to draw from.
-        seed: another seed, other stories.
+        size: number of examples.
+        shortest, longest: range of the number of sentences.
+        seed: seed of the stories.
 
     >>> example = next(iter(Whodunit(longest=5)))
     >>> for value in (*example.fields["passage"], example.fields["question"], example.fields["answer"]):
@@ -72,7 +72,7 @@ class Whodunit(Generated):
         size = self.shortest + below(self.longest - self.shortest + 1)
         people = self._people(min(size, 3 + below(_PEOPLE - 2)), below(2**32))
         asked, *others = _deeds(below, size)
-        # Everybody acts once or more, so that the one who is asked for acts as often as others.
+        # Everybody acts at least once, so that the frequency of a name does not reveal the answer.
         actors = people + [people[below(len(people))] for _ in range(size - len(people))]
         told = list(zip(actors, (asked, *others), strict=True))
         order = permutation(size, self.seed, index, below(2**32)).tolist()
@@ -82,7 +82,7 @@ class Whodunit(Generated):
         return Example(fields, self.where(index))
 
     def _people(self, count: int, seed: int) -> list[str]:
-        """Return different names of this split."""
+        """Return distinct names of this split."""
         mine, found = _BY_SPLIT[self.split], dict[str, None]()
         for place in splitmix64(np.arange(4 * count, dtype=np.uint64), self.seed, seed).tolist():
             found[mine[place % len(mine)]] = None
@@ -90,7 +90,7 @@ class Whodunit(Generated):
 
 
 def _deeds(below: Callable[[int], int], size: int) -> list[Deed]:
-    """Return different deeds: the one that is asked about, three that share two parts with it, and others."""
+    """Return distinct deeds: the one in question, three that share two parts with it, and others."""
     deeds, things, places = map(len, _KINDS)
 
     def other(one: int, size: int) -> int:
@@ -106,6 +106,6 @@ def _deeds(below: Callable[[int], int], size: int) -> list[Deed]:
 
 
 def _said(below: Callable[[int], int], deed: Deed) -> str:
-    """Return a deed in words, each of two synonyms."""
+    """Return a deed as text; each word is drawn from two synonyms."""
     done, thing, place = (kind[number][below(2)] for kind, number in zip(_KINDS, deed, strict=True))
     return f"{done} the {thing} in the {place}"

@@ -1,4 +1,4 @@
-"""Classes of words by the words around them: exchange clustering."""
+"""Word classes from neighbouring words: exchange clustering."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
-_LEAST = 5  # occurrences of a word that is clustered
+_LEAST = 5  # minimum frequency of a clustered word
 
 
 def word_classes(
     sequences: Sequence[Sequence[int]], size: int, *, classes: int = 100, rounds: int = 3, least: int = _LEAST
 ) -> Ints:
-    r"""Return a class for each of `size` words, so that a bigram model of classes has the largest likelihood.
+    r"""Return a class for each of `size` words that maximises the likelihood of a class bigram model.
 
     .. math:: F = \sum_{g,h} N(g, h) \log N(g, h) - 2 \sum_g N(g) \log N(g)
 
-    Words begin in classes by their frequency, in turn. In each round every word, the most frequent first, moves to the
-    class that raises F most. Words with fewer than `least` occurrences, and unknown ones, are class 0.
+    Words are first assigned to the classes round-robin, by decreasing frequency. In each round every word, the most
+    frequent first, moves to the class that raises F most. Unknown words and those with fewer than `least` occurrences
+    are in class 0.
 
     Args:
-        sequences: numbers from 0 to `size` - 1.
-        size: number of different words.
-        classes: number of classes, class 0 among them.
-        rounds: how often every word may move.
-        least: smallest number of occurrences of a word that is clustered.
+        sequences: word ids from 0 to `size` - 1.
+        size: number of distinct words.
+        classes: number of classes, including class 0.
+        rounds: maximum number of passes over the words.
+        least: minimum frequency of a clustered word.
 
     Martin, Liermann & Ney 1998, "Algorithms for bigram and trigram word clustering", section 3; mkcls (Och 1999) does
     the same with annealing.
@@ -56,20 +57,20 @@ def word_classes(
 
 
 class _Neighbours:
-    """The words behind and before each word, with counts."""
+    """Successors and predecessors of each word, with counts."""
 
     def __init__(self, first: Ints, second: Ints, size: int) -> None:
         self.behind, self.before = _grouped(first, second, size), _grouped(second, first, size)
 
 
 def _grouped(first: Ints, second: Ints, size: int) -> tuple[Ints, Ints, Ints]:
-    """Return, word by word, the different words that follow it: offsets, words, counts."""
+    """Return the distinct successors of each word in CSR form: offsets, words, counts."""
     keys, counts = np.unique(first * size + second, return_counts=True)
     return np.searchsorted(keys // size, np.arange(size + 1)), keys % size, counts
 
 
 def _classes_of(word: int, found: Ints, grouped: tuple[Ints, Ints, Ints], classes: int) -> NDArray[np.float64]:
-    """Return how often each class stands beside a word."""
+    """Return how often each class occurs next to a word, [classes]."""
     offsets, words, counts = grouped
     part = slice(offsets[word], offsets[word + 1])
     beside = np.bincount(found[words[part]], counts[part], classes)
@@ -77,21 +78,23 @@ def _classes_of(word: int, found: Ints, grouped: tuple[Ints, Ints, Ints], classe
 
 
 def _move(word: int, found: Ints, neighbours: _Neighbours, table: NDArray[np.float64]) -> bool:
-    """Put a word into its best class, and say whether it moved.
+    """Move a word to its best class; return True if its class changed.
 
-    A word that follows itself is counted as if its neighbour stayed where it was.
+    For a word that follows itself, the neighbour is counted in the old class.
     """
     classes, old = len(table), int(found[word])
     behind = _classes_of(word, found, neighbours.behind, classes)
     before = _classes_of(word, found, neighbours.before, classes)
+    # Take the word out of its class, so that `gain` compares all classes, the old one included, on equal terms.
     table[old] -= behind
     table[:, old] -= before
     gain = _gain(table, behind) + _gain(table.T, before)
+    # The class totals occur in F with a negative sign, as first and as second word of a bigram.
     gain -= _entropy(table.sum(1) + behind.sum()) - _entropy(table.sum(1))
     gain -= _entropy(table.sum(0) + before.sum()) - _entropy(table.sum(0))
-    gain[0] = -np.inf  # rare words stay among themselves
+    gain[0] = -np.inf  # class 0 is reserved for rare words
     new = int(gain.argmax())
-    new = old if gain[new] <= gain[old] + 1e-9 else new
+    new = old if gain[new] <= gain[old] + 1e-9 else new  # the tolerance stops rounding errors from moving words forever
     table[new] += behind
     table[:, new] += before
     found[word] = new
@@ -99,13 +102,13 @@ def _move(word: int, found: Ints, neighbours: _Neighbours, table: NDArray[np.flo
 
 
 def _gain(table: NDArray[np.float64], added: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return how much Σ N log N grows if the counts are added to each row."""
-    some = np.flatnonzero(added)
+    """Return the increase of Σ N log N if the counts are added to each row, [classes]."""
+    some = np.flatnonzero(added)  # the other columns do not change
     here = table[:, some]
     found: NDArray[np.float64] = (_entropy(here + added[some]) - _entropy(here)).sum(1)
     return found
 
 
 def _entropy(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return N log N of each count; 0 where a subtraction left less than nothing."""
+    """Return N log N of each count; 0 for counts below 1, which a subtraction may leave."""
     return counts * np.log(np.maximum(counts, 1.0))

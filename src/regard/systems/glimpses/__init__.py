@@ -1,4 +1,4 @@
-"""Glimpses: labels of pictures by a few small looks at them, and networks that read whole pictures beside it."""
+"""Glimpses: picture labels from a sequence of small glimpses, with networks over whole pictures for comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Canvas: digits at their places in a picture, among clutter."""
+"""Canvas: places digits in a picture, among clutter."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from regard.systems.glimpses.sections import GLYPH, Setting
 
 Pixels = NDArray[np.uint8]
 APART = 20
-"""Pixels between the centres of two digits along a line, at least: their order is then clear."""
+"""Minimum horizontal distance between the centres of two digits in pixels, so that their order is unambiguous."""
 
 
 class Glyph(NamedTuple):
@@ -26,14 +26,14 @@ class Glyph(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Canvas:
-    """Places digits in a picture. Where they overlap, the lighter pixel counts.
+    """Places digits in a picture. Where they overlap, the lighter pixel is kept.
 
     Args:
         setting: `"plain"`, `"translated"`, `"cluttered"` or `"pairs"`.
         side: pixels per side.
         clutter: number of square pieces of other digits.
-        patch: pixels per side of such a piece.
-        order: of the labels of a pair: `"places"` or `"values"`.
+        patch: pixels per side of a clutter piece.
+        order: order of the labels of a pair: `"places"` or `"values"`.
 
     >>> glyph = Glyph(np.full((28, 28), 9, np.uint8), "7")
     >>> pixels, labels = Canvas(setting="plain", side=32).filled(glyph, lambda: glyph, np.random.default_rng(0))
@@ -53,12 +53,12 @@ class Canvas:
             raise DataError(f"a picture of the setting {self.setting!r} has {least} pixels a side or more; {self.side}")
 
     def filled(self, glyph: Glyph, another: Callable[[], Glyph], rng: np.random.Generator) -> tuple[Pixels, list[str]]:
-        """Return the pixels [1, side, side] and the labels.
+        """Return the pixels [1, side, side] and the labels of a picture.
 
         Args:
             glyph: the digit, or one of a pair.
-            another: draws a digit: the second of a pair, and those that clutter is cut from.
-            rng: decides the places.
+            another: function that draws another digit: the second of a pair, and sources of clutter.
+            rng: generator of the positions.
         """
         picture = np.zeros((self.side, self.side), np.uint8)
         for _ in range(self.clutter):
@@ -73,7 +73,7 @@ class Canvas:
         return picture[None], [glyph.label]
 
     def _pair(self, picture: Pixels, one: Glyph, other: Glyph, rng: np.random.Generator) -> list[str]:
-        """Place two digits, far enough apart along a line that their order is clear."""
+        """Place two digits with at least `APART` pixels between their centres horizontally; return their labels."""
         room = self.side - GLYPH
         columns = rng.integers(0, room + 1, 2)
         while abs(columns[0] - columns[1]) < APART:
@@ -84,7 +84,7 @@ class Canvas:
         return sorted(labels) if self.order == "values" else labels
 
     def _lay(self, picture: Pixels, piece: Pixels, row: int, column: int) -> None:
-        """Lay a square piece into a picture, in place."""
+        """Draw a square piece into a picture, in place."""
         size = len(piece)
         part = picture[row : row + size, column : column + size]
         np.maximum(part, piece, out=part)

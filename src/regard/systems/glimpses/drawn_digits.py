@@ -1,4 +1,4 @@
-"""Drawn digits: strokes of a pen, distorted at random."""
+"""Drawn digits: pen strokes with random distortions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Points = NDArray[np.float64]
 def _arc(
     centre: tuple[float, float], radii: tuple[float, float], begin: float, end: float
 ) -> list[tuple[float, float]]:
-    """Points of an ellipse between two angles in turns; 0 is to the right, and a quarter is down."""
+    """Return points of an elliptical arc between two angles in turns; 0 is to the right, and 0.25 is down."""
     turns = np.linspace(begin, end, max(3, round(12 * abs(end - begin)) + 1)) * 2 * np.pi
     return [(centre[0] + radii[0] * float(np.cos(a)), centre[1] + radii[1] * float(np.sin(a))) for a in turns]
 
@@ -37,13 +37,13 @@ _STROKES: dict[str, list[list[tuple[float, float]]]] = {
     "8": [_arc((0.5, 0.29), (0.22, 0.2), 0.25, 1.25), _arc((0.5, 0.71), (0.27, 0.22), -0.25, 0.75)],
     "9": [[*_arc((0.5, 0.33), (0.25, 0.24), 0.0, 1.0), (0.74, 0.4), (0.6, 0.92)]],
 }
-"""Lines of each digit in the unit square, x to the right and y downward."""
+"""Strokes of each digit in the unit square, x to the right and y downward."""
 _DOWN, _ALONG = (axis.reshape(-1, 1) + 0.5 for axis in np.indices((GLYPH, GLYPH)))
 """Centres of the pixels of a glyph, [28 * 28, 1] each."""
 
 
 def draw_digit(label: str, rng: np.random.Generator) -> Glyph:
-    """Return a digit in strokes: turned, sheared, scaled and shaken at random, with a pen of random width.
+    """Draw a digit with random rotation, shear, scale, jitter and pen width.
 
     >>> draw_digit("7", np.random.default_rng(0)).pixels.shape
     (28, 28)
@@ -63,7 +63,7 @@ def draw_digit(label: str, rng: np.random.Generator) -> Glyph:
 
 
 def _ink(begins: Points, ends: Points, radius: float) -> Points:
-    """Return how far each pixel is covered by lines of a width, [28, 28] in [0, 1]: by its distance to the nearest."""
+    """Return the coverage [28, 28] of each pixel by thick lines, in [0, 1], from its distance to the nearest line."""
     (x, y), (along, down) = begins.T, (ends - begins).T  # [L] each
     right, below = _ALONG - x, _DOWN - y  # [28 * 28, L]
     share = ((right * along + below * down) / np.maximum(along**2 + down**2, 1e-9)).clip(0.0, 1.0)
@@ -74,14 +74,14 @@ def _ink(begins: Points, ends: Points, radius: float) -> Points:
 
 @dataclass(frozen=True)
 class DrawnDigits(Generated):
-    """Pictures of digits that the package draws, on a `Canvas`, with noise.
+    """Generated pictures of drawn digits on a `Canvas`, with noise.
 
     Args:
-        split: "train", "valid" or "test"; they are drawn with other random numbers.
+        split: "train", "valid" or "test"; each has its own random numbers.
         size: number of pictures.
-        noise: standard deviation of the noise of a pixel, of the range from black to white.
-        setting, side, clutter, patch, order: of the `Canvas`.
-        seed: another seed, other pictures.
+        noise: standard deviation of the pixel noise, as a fraction of the range from black to white.
+        setting, side, clutter, patch, order: arguments of the `Canvas`.
+        seed: seed of the pictures.
 
     >>> example = DrawnDigits(size=1)[0]
     >>> example.fields["picture"].shape, example.fields["labels"]
@@ -100,7 +100,7 @@ class DrawnDigits(Generated):
 
     def __post_init__(self) -> None:
         self.check_split()
-        self.canvas  # noqa: B018, checks its arguments
+        self.canvas  # noqa: B018, validates the arguments early
 
     @property
     def canvas(self) -> Canvas:

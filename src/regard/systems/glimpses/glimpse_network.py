@@ -1,4 +1,4 @@
-"""A network that sees a picture in a few small glimpses and decides where to look next (Mnih 2014, Ba 2015)."""
+"""Recurrent attention over pictures: small glimpses at locations that a policy chooses (Mnih 2014, Ba 2015)."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from regard.models.model_output import ModelOutput
 from regard.nn.glimpse import Glimpse, LocationPolicy, LocationSample, StateBaseline
 from regard.tasks.input_output import mean_log_probs
 
-_SEED = 20140624  # of the paths that an answer is averaged over
+_SEED = 20140624  # seed of the paths that a prediction averages
 
 
 class Draws(NamedTuple):
-    """Random numbers of one path in evaluation, the same for every picture: [steps, 2] each.
+    """Random numbers of one path in evaluation, [steps, 2] each, the same for every picture.
 
     Attributes:
-        uniform: in [-1, 1).
-        normal: of unit variance.
+        uniform: uniform in [-1, 1).
+        normal: standard normal.
     """
 
     uniform: Tensor
@@ -29,13 +29,13 @@ class Draws(NamedTuple):
 
 
 class GlimpseOutput(NamedTuple):
-    """One path over each picture.
+    """Outputs along one path of glimpses per picture.
 
     Attributes:
         logits: [B, objects, V].
         locations: [B, steps, 2].
-        log_prob: [B, drawn], of each location that the policy drew.
-        baseline: [B, drawn].
+        log_prob: log-probability [B, drawn] of each location drawn by the policy.
+        baseline: expected reward [B, drawn].
     """
 
     logits: Tensor
@@ -45,40 +45,40 @@ class GlimpseOutput(NamedTuple):
 
 
 class GlimpseNetwork(nn.Module):
-    r"""Glimpses of a picture, one after another, and labels from what they have in common.
+    r"""Recurrent network that takes a sequence of glimpses of a picture and predicts its labels.
 
     .. math:: g_n = \mathrm{glimpse}(x, l_n), \quad h_n = \mathrm{core}(g_n, h_{n-1}), \quad
               l_{n+1} \sim \mathcal{N}(\tanh(W h_n), \sigma^2 I), \quad p(y_s) = \mathrm{softmax}(V h_{s N})
 
-    Only the pixels of the glimpses are read: the cost does not depend on the size of the picture, but for the mean that
-    a context network takes of it. In evaluation each location is the mean of the policy.
+    The network reads only the pixels of the glimpses, so its cost does not depend on the size of the picture, except
+    for the downsampling of a context network. In evaluation each location is the mean of the policy.
 
     Args:
-        channels: of a picture.
+        channels: channels of a picture.
         num_classes: number of labels.
-        objects: number of labels per picture, read one after another; of several, there is a class for their end.
+        objects: number of labels per picture, predicted one after another; with several, one more class marks the end.
         size: pixels per side of the finest patch of a glimpse.
-        scales: number of patches, each twice as wide as the one before, all brought to the same number of pixels.
+        scales: number of patches, each twice as wide as the previous one, all resized to the same number of pixels.
         glimpses: number N of glimpses before each label.
         glimpse_dim: width of the two hidden layers of the glimpse network.
         hidden_dim: width of a glimpse and of the recurrent layers.
         cell: `"rnn"`, relu(W h + V g + b), or `"lstm"`.
-        initial: of an `rnn`, how W begins: `"uniform"`, or as the `"identity"` (Le, Jaitly & Hinton 2015).
-        location_layer: whether locations come from a second recurrent layer above the first, so that labels come from
-            the first alone (Ba et al. 2015).
-        context: side of a coarse copy of the picture, from which a small convolutional network decides the first state
-            of the upper layer and the first location (Ba et al. 2015); null for none.
+        initial: initialisation of W in an `rnn`: `"uniform"`, or `"identity"` (Le, Jaitly & Hinton 2015).
+        location_layer: compute locations with a second recurrent layer above the first; labels still come from the
+            first (Ba et al. 2015).
+        context: side of a downsampled copy of the picture, from which a small convolutional network computes the first
+            state of the upper layer and the first location (Ba et al. 2015); null for none.
         first: first location in training without a context network: `"random"`, uniform, or the `"centre"`. In
             evaluation it is the centre.
-        policy: `"learned"`, or `"random"` for locations that are uniform always, as a control.
-        deviation: σ of the policy, or where it begins; of all settings, training is most sensitive to it.
-        learned_deviation: whether σ is learned.
+        policy: `"learned"`, or `"random"` for locations that are always uniform, as a control.
+        deviation: σ of the policy, or its initial value; training is more sensitive to it than to any other setting.
+        learned_deviation: learn σ.
         reward_weight: factor of the REINFORCE term in the loss.
-        samples: number of paths per picture in training, whose gradients are averaged.
-        paths: number of sampled paths per picture in evaluation, whose probabilities are averaged; 0 for the one path
-            of means.
+        samples: number of paths per picture in training; their gradients are averaged.
+        paths: number of sampled paths per picture in evaluation; their probabilities are averaged. 0 for the single
+            path of means.
 
-    Shapes: pictures [B, channels, H, W] -> logits [B, objects, V], V = num_classes, and one more of several objects. In
+    Shapes: pictures [B, channels, H, W] -> logits [B, objects, V]; V is num_classes, plus one with several objects. In
     `extras`: `locations` [B, steps, 2]; in training also `log_prob` and `baseline` [B, drawn] of the last drawn steps.
 
     Mnih, Heess, Graves & Kavukcuoglu 2014, "Recurrent Models of Visual Attention"; Ba, Mnih & Kavukcuoglu 2015,
@@ -124,7 +124,8 @@ class GlimpseNetwork(nn.Module):
         self.context = None if context is None else Context(channels, context, hidden_dim)
         if policy == "random" and (location_layer or context is not None):
             raise ValueError("GlimpseNetwork: location_layer and context are for policy 'learned'; got 'random'")
-        # Of one recurrent layer, labels alone shape the state. An upper one has no other teacher than the policy.
+        # A single recurrent layer is trained by the labels alone, so the policy's input is detached. An upper layer
+        # gets its gradients only through the policy.
         self.policy = (
             LocationPolicy(hidden_dim, deviation=deviation, learned=learned_deviation, detach=not location_layer)
             if policy == "learned"
@@ -134,7 +135,7 @@ class GlimpseNetwork(nn.Module):
         self.output_map = nn.Linear(hidden_dim, num_classes + (objects > 1))
 
     def forward(self, pictures: Tensor) -> ModelOutput:
-        """Look at pictures [B, channels, H, W]."""
+        """Pictures [B, channels, H, W] -> logits [B, objects, V]."""
         if self.training:
             looked = self._look(pictures, None)
             drawn = {"log_prob": looked.log_prob, "baseline": looked.baseline}
@@ -144,17 +145,18 @@ class GlimpseNetwork(nn.Module):
         return ModelOutput(logits, extras={"locations": each[0].locations})
 
     def _draws(self, pictures: Tensor) -> list[Draws | None]:
-        """Random numbers of the paths of an answer, which do not depend on the batch; None for the path of means."""
+        """Return the random numbers of each evaluation path, independent of the batch; None for the path of means."""
         if not self.paths and self.policy is not None:
             return [None]
         generator = torch.Generator().manual_seed(_SEED)
         shape = (max(self.paths, 1), self.objects * self.glimpses, 2)
-        uniform = 2.0 * torch.rand(shape, generator=generator, device="cpu") - 1.0
+        # Drawn on the CPU, so that predictions are the same on every device.
+        uniform = 2.0 * torch.rand(shape, generator=generator, device="cpu") - 1.0  # [paths, steps, 2]
         normal = torch.randn(shape, generator=generator, device="cpu")
         return [Draws(one.to(pictures), two.to(pictures)) for one, two in zip(uniform, normal, strict=True)]
 
     def _look(self, pictures: Tensor, draws: Draws | None) -> GlimpseOutput:
-        """Take all glimpses of a path."""
+        """Run all glimpses of a path."""
         low = self.core.start(pictures)
         high = self.location_core.start(pictures) if self.location_core is not None else low
         logits, locations = list[Tensor](), list[Tensor]()
@@ -178,19 +180,20 @@ class GlimpseNetwork(nn.Module):
         return GlimpseOutput(
             torch.stack(logits, 1),  # [B, objects, V]
             torch.stack(locations, 1),  # [B, steps, 2]
-            torch.stack([one.log_prob for one in chosen], 1) if chosen else none,
-            torch.stack(expected, 1) if chosen else none,
+            torch.stack([one.log_prob for one in chosen], 1) if chosen else none,  # [B, drawn]
+            torch.stack(expected, 1) if chosen else none,  # [B, drawn]
         )
 
     def _moved(self, located: LocationSample, draws: Draws | None, number: int) -> LocationSample:
-        """Return the location of the policy, in evaluation with the deviation of a sampled path."""
+        """Return the policy's location; on a sampled path in evaluation, add its noise."""
         if draws is None or self.policy is None:
             return located
-        moved = located.location + self.policy.log_deviation.exp() * draws.normal[number]
+        # In evaluation the policy returns its mean; the noise is shared by all pictures.
+        moved = located.location + self.policy.log_deviation.exp() * draws.normal[number]  # [B, 2]
         return located._replace(location=moved.detach().clamp(-1.0, 1.0))
 
     def _uniform(self, pictures: Tensor, draws: Draws | None, number: int) -> Tensor:
-        """Return the locations [B, 2] that no policy decides."""
+        """Return the locations [B, 2] of steps without a policy."""
         centre = pictures.new_zeros(len(pictures), 2)
         if self.policy is not None and self.first == "centre":
             return centre
@@ -200,7 +203,7 @@ class GlimpseNetwork(nn.Module):
 
 
 class CoreState(NamedTuple):
-    """State of a recurrent layer: hidden [B, C], and the cell of an LSTM [B, C], zero of others."""
+    """State of a recurrent layer: hidden [B, C], and the LSTM cell [B, C], zero for other cells."""
 
     hidden: Tensor
     memory: Tensor
@@ -210,10 +213,10 @@ class Core(nn.Module):
     """A recurrent layer, one step at a time.
 
     Args:
-        input_dim: width of its input.
-        hidden_dim: C.
+        input_dim: width of the input.
+        hidden_dim: width C of the state.
         cell: `"rnn"`, with a relu, or `"lstm"`.
-        initial: how the recurrent weights of an `rnn` begin.
+        initial: initialisation of the recurrent weights of an `rnn`.
     """
 
     def __init__(
@@ -231,7 +234,7 @@ class Core(nn.Module):
             else nn.RNNCell(input_dim, hidden_dim, nonlinearity="relu")
         )
         if initial == "identity" and isinstance(self.cell, nn.RNNCell):
-            # The state begins as the sum of all glimpses: random weights forget the first ones.
+            # With the identity the initial network sums all glimpses; random weights forget the first ones.
             with torch.no_grad():
                 self.cell.weight_hh.copy_(torch.eye(hidden_dim))
 
@@ -241,19 +244,19 @@ class Core(nn.Module):
         return CoreState(zero, zero)
 
     def forward(self, given: Tensor, state: CoreState) -> CoreState:
-        """Read [B, input_dim]."""
+        """Run one step on inputs [B, input_dim]."""
         if isinstance(self.cell, nn.LSTMCell):
             return CoreState(*self.cell(given, (state.hidden, state.memory)))
         return CoreState(self.cell(given, state.hidden), state.memory)
 
 
 class Context(nn.Module):
-    """Context network: the first state of the layer that decides locations, from a coarse copy of the whole picture.
+    """Context network: computes the first state of the location layer from a downsampled copy of the picture.
 
     Args:
-        channels: of a picture.
-        size: pixels per side of the copy, each the mean of a part of the picture.
-        hidden_dim: C.
+        channels: channels of a picture.
+        size: pixels per side of the copy, by average pooling.
+        hidden_dim: width C of the state.
 
     Shapes: pictures [B, channels, H, W] -> [B, C]. Ba et al. 2015, section 3, "Context network", with two layers of
     filters instead of three.
@@ -268,6 +271,6 @@ class Context(nn.Module):
         self.state_map = nn.Linear(16 * size * size, hidden_dim)
 
     def forward(self, pictures: Tensor) -> Tensor:
-        """Look at the whole of pictures, coarsely."""
+        """Pictures [B, channels, H, W] -> states [B, C]."""
         found = self.filters(F.adaptive_avg_pool2d(pictures, self.size))
         return torch.relu(self.state_map(found.flatten(1)))

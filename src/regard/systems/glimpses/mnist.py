@@ -21,18 +21,18 @@ from regard.systems.glimpses.sections import GLYPH, Setting
 
 @dataclass(frozen=True)
 class Mnist:
-    """A split of MNIST: digits with their places and clutter, the same whenever they are read.
+    """A split of MNIST on a `Canvas`; positions and clutter are deterministic.
 
     Clutter and second digits are drawn from the same split.
 
     Args:
         path: a .npz file with `x_train` [N, 28, 28] uint8, `y_train` [N], `x_test` and `y_test`.
         split: "train" (the first digits of x_train), "valid" (its last) or "test".
-        train_size: number of digits to learn from; None for all but the last `valid_size`.
-        valid_size: number of digits to validate on.
-        copies: pictures of each digit to learn from.
-        seed: of places and clutter.
-        setting, side, clutter, patch, order: of the `Canvas`.
+        train_size: number of training digits; None for all except the last `valid_size`.
+        valid_size: number of validation digits.
+        copies: number of training pictures per digit.
+        seed: seed of positions and clutter.
+        setting, side, clutter, patch, order: arguments of the `Canvas`.
     """
 
     path: Path
@@ -54,11 +54,11 @@ class Mnist:
 
     @property
     def skipped(self) -> SkippedLines:
-        """Nothing."""
+        """No lines."""
         return SkippedLines()
 
     def settings(self) -> str:
-        """Everything but the path."""
+        """All arguments except the path."""
         return repr(self).replace(repr(self.path), "")
 
     def __iter__(self) -> Iterator[Example]:
@@ -77,7 +77,7 @@ class Mnist:
             yield Example({"picture": pixels, "labels": found}, f"{self.path}: digit {own} of the split {self.split}")
 
     def _digits(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """The digits [N, 28, 28] of this split, and what they are."""
+        """The digits [N, 28, 28] of this split, and their labels [N]."""
         state = self.path.stat() if self.path.exists() else None
         stamp = (0, 0) if state is None else (state.st_mtime_ns, state.st_size)
         kept = "test" if self.split == "test" else "train"
@@ -96,7 +96,7 @@ class Mnist:
 
 @lru_cache(maxsize=4)
 def _arrays(path: Path, part: str, stamp: tuple[int, int]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Digits and labels of a part of the file; read once, and again when the file has changed."""
+    """Return digits and labels of a part of the file, cached until the file changes."""
     digits: NDArray[Any] = array_of(f"{path}:x_{part}")
     labels: NDArray[Any] = array_of(f"{path}:y_{part}")
     if digits.dtype != np.uint8 or digits.ndim != 3 or digits.shape[1:] != (GLYPH, GLYPH) or not len(digits):

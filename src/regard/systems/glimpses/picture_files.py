@@ -1,4 +1,4 @@
-"""Pictures in files of any format, with their labels in a table."""
+"""Reader of picture files whose labels are in a table."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from regard.data.problems import DataError
 
 @dataclass(frozen=True)
 class PictureFiles(DataReader):
-    """Reads lines of the name of a picture, a tab and its labels; names are relative to the folder of the file.
+    """Reads lines of picture name, tab and labels; names are relative to the folder of the table.
 
     Args:
-        path: the file; pictures may also be members of an archive, `photos.zip:dog.jpg`.
-        shape: that all pictures are brought to.
-        objects: the most labels of a picture; of 1, everything behind the tab is the label.
+        path: the table; pictures may also be members of an archive, `photos.zip:dog.jpg`.
+        shape: target shape of all pictures.
+        objects: maximum number of labels per picture; with 1, everything after the tab is one label.
     """
 
     path: Path
@@ -29,7 +29,7 @@ class PictureFiles(DataReader):
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The table and all pictures that are there, so that a changed picture is read again."""
+        """The table and all existing pictures, so that a changed picture invalidates the cache."""
         found = [Path(split_member(self._source(line))[0]) for line in self._lines() if isinstance(line, Line)]
         return (self.path, *(path for path in dict.fromkeys(found) if path.is_file()))
 

@@ -1,4 +1,4 @@
-"""Pixels of pictures as a field."""
+"""Field of picture pixels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from regard.data.pictures.reading import Picture
 
 @dataclass(frozen=True)
 class PixelsField(VectorsField):
-    """A picture per example. A value is an array [C, H, W], or a `Picture` with a note on its file.
+    """One picture per example. A value is an array [C, H, W], or a `Picture` with a note about its file.
 
     >>> import numpy as np
     >>> field = PixelsField(VectorShape((1, 2, 2)), dtype="uint8")

@@ -1,4 +1,4 @@
-"""Recipe sections of glimpses: drawn digits, MNIST, and pictures in files."""
+"""Recipe sections of glimpses: drawn digits, MNIST, and picture files."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 Setting = Literal["plain", "translated", "cluttered", "pairs"]
 SIDES: dict[Setting, int] = {"plain": 28, "translated": 60, "cluttered": 60, "pairs": 100}
-"""Pixels per side of a picture, where a recipe names none."""
+"""Default pixels per side of a picture."""
 GLYPH = 28
 """Pixels per side of one digit."""
 DIGITS = tuple("0123456789")
 
 
 class LabelledPictureSection(DataSection):
-    """Data of labelled pictures, all of one shape.
+    """Labelled pictures of one shape.
 
     Attributes:
-        light_on_dark: whether all pictures are light on dark; a dark one on light paper is then inverted.
-        classes: all labels, where the format fixes them; None for those of the training data.
+        light_on_dark: True if all pictures are light on dark; an input that is dark on light is then inverted.
+        classes: all labels, if the format fixes them; None to collect them from the training data.
     """
 
     light_on_dark: ClassVar[bool] = True
@@ -42,29 +42,30 @@ class LabelledPictureSection(DataSection):
     @property
     @abc.abstractmethod
     def most_labels(self) -> int:
-        """The most labels that one picture has."""
+        """Maximum number of labels per picture."""
 
     @abc.abstractmethod
     def shape(self) -> PictureShape:
-        """Return the shape that all pictures are brought to."""
+        """Return the target shape of all pictures."""
 
 
 class DigitSection(LabelledPictureSection):
     """Keys of digits on a canvas."""
 
     setting: Setting = "plain"
-    """One digit in the centre; `translated`, at a random place; `cluttered`, translated among pieces of other digits;
-    or `pairs`, two digits with two labels."""
+    """Placement of the digits: `plain`, one digit in the centre; `translated`, one at a random position; `cluttered`,
+    translated among pieces of other digits; `pairs`, two digits with two labels."""
     side: int | None = Field(None, ge=GLYPH, le=1024)
     """Pixels per side of a picture; None for 28 (plain), 60 (translated, cluttered) or 100 (pairs)."""
     clutter: int | None = Field(None, ge=0, le=64)
-    """Pieces of other digits in a picture; None for 4 where it is cluttered, and 0 elsewhere."""
+    """Number of pieces of other digits per picture; None for 4 if cluttered and 0 otherwise."""
     patch: int = Field(8, ge=1, le=GLYPH)
-    """Pixels per side of such a piece."""
+    """Pixels per side of a clutter piece."""
     order: Literal["places", "values"] = "places"
-    """Order of the two labels of a pair: from left to right, or the smaller digit first, as 55 classes have it."""
+    """Order of the two labels of a pair: `places`, from left to right, or `values`, the smaller digit first, which
+    leaves 55 distinct pairs."""
     seed: int = Field(0, ge=0)
-    """Another seed, other pictures."""
+    """Seed of the pictures."""
 
     @model_validator(mode="after")
     def _roomy(self) -> DigitSection:
@@ -93,23 +94,23 @@ class DigitSection(LabelledPictureSection):
 
 
 class DrawnDigitsData(DigitSection, GeneratedData):
-    """Digits in strokes of a pen, each drawn in another hand; generated."""
+    """Digits drawn with random pen strokes; generated."""
 
     made: ClassVar[str] = "regard.systems.glimpses.drawn_digits:DrawnDigits"
 
     format: Literal["drawn_digits"]
     """Selects this format."""
     train_size: int = Field(8000, ge=1)
-    """Number of pictures to learn from."""
+    """Number of training pictures."""
     valid_size: int = Field(500, ge=1)
-    """Number of pictures to validate on."""
+    """Number of validation pictures."""
     test_size: int = Field(2000, ge=1)
-    """Number of pictures to test on."""
+    """Number of test pictures."""
     noise: float = Field(0.1, ge=0, le=1)
-    """Standard deviation of the noise of a pixel, of the range from black to white."""
+    """Standard deviation of the pixel noise, as a fraction of the range from black to white."""
 
     def arguments(self, split: SplitName) -> dict[str, Any]:
-        """Return the arguments of a split."""
+        """Return the generator arguments of a split."""
         size = getattr(self, f"{split}_size")
         return {"split": split, "size": size, "noise": self.noise, "seed": self.seed, **self.canvas()}
 
@@ -120,15 +121,15 @@ class MnistData(DigitSection):
     format: Literal["mnist"]
     """Selects this format."""
     root: Path | None = None
-    """The folder that the file is in; None for the folder you are in."""
+    """Folder of the file; None for the working directory."""
     file: DataFile = "mnist.npz"
-    """The file."""
+    """Name of the file."""
     train_size: int | None = Field(None, ge=1)
-    """Number of digits to learn from, the first ones; None for all but those of the validation."""
+    """Number of training digits, the first of x_train; None for all except the validation digits."""
     valid_size: int = Field(5000, ge=1)
-    """Number of digits to validate on: the last of x_train."""
+    """Number of validation digits, the last of x_train."""
     copies: int = Field(1, ge=1, le=64)
-    """Pictures that are made of each digit to learn from, each with another place and other clutter."""
+    """Number of training pictures generated per digit, each with a different position and clutter."""
 
     def examples(self, split: SplitName, reading: FieldLayout) -> Examples:
         from regard.systems.glimpses.mnist import Mnist
@@ -139,7 +140,7 @@ class MnistData(DigitSection):
 
 
 class LabelledPicturesData(SplitFiles, LabelledPictureSection):
-    """A picture per line: the name of its file, a tab, its label."""
+    """Picture files in a table: one line per picture with its file name, a tab, and its labels."""
 
     light_on_dark: ClassVar[bool] = False
     classes: ClassVar[tuple[str, ...] | None] = None
@@ -147,15 +148,15 @@ class LabelledPicturesData(SplitFiles, LabelledPictureSection):
     format: Literal["pictures"]
     """Selects this format."""
     height: int = Field(64, ge=1, le=1024)
-    """Pixels that pictures are brought to, from top to bottom."""
+    """Target height of the pictures in pixels."""
     width: int = Field(64, ge=1, le=1024)
-    """The same from left to right."""
+    """Target width of the pictures in pixels."""
     channels: Literal[1, 3] = 1
-    """1 for grey, 3 for colours."""
+    """Number of channels: 1 for greyscale, 3 for colour."""
     fit: Literal["crop", "pad", "stretch"] = "pad"
-    """How a picture of another shape is fitted: its edges are cut off, it gets edges, or it is stretched."""
+    """Resizing of pictures with another aspect ratio: crop their edges, pad them, or stretch them."""
     objects: int = Field(1, ge=1, le=32)
-    """The most labels of a picture, with spaces between them; of 1, the rest of the line is one label."""
+    """Maximum number of labels per picture, separated by spaces; with 1, the rest of the line is one label."""
 
     @property
     def most_labels(self) -> int:
@@ -173,16 +174,16 @@ class LabelledPicturesData(SplitFiles, LabelledPictureSection):
 
 
 def section_of(recipe: Recipe) -> LabelledPictureSection:
-    """Return the section `data`."""
+    """Return the section `data` of a recipe."""
     assert isinstance(recipe.data, LabelledPictureSection)
     return recipe.data
 
 
 def default_metrics(recipe: Recipe) -> Sequence[str]:
-    """Return the metrics of one label per picture, or of a sequence of them."""
+    """Return the default metrics for one label per picture, or for label sequences."""
     return ("accuracy",) if section_of(recipe).most_labels == 1 else ("exact_match", "wer")
 
 
 def metric_options(recipe: Recipe, metric: Metric) -> Mapping[str, Any]:
-    """Return the options of metrics of labels: a picture's only label may have spaces in it."""
+    """Return the options of label metrics: the only label of a picture may contain spaces."""
     return {"whole": section_of(recipe).most_labels == 1} if metric.compares == "labels" else {}

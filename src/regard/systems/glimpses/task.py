@@ -1,4 +1,4 @@
-"""Labels of pictures: the loss of networks that look at them, and their answers."""
+"""The task of picture labels: loss and predictions of glimpse networks and of networks over whole pictures."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import FieldEncoders, Task, Unrolling
 
-_WHOLE = ("fully_connected", "convolutional")  # models that are made for one size of picture
+_WHOLE = ("fully_connected", "convolutional")  # models with a fixed picture size
 
 
 @dataclass(frozen=True)
 class PictureBatch:
-    """Pictures and their labels."""
+    """A batch of pictures with their labels."""
 
     picture: Tensor  # [B, C, H, W]
     labels: Tensor  # [B, N]
@@ -53,9 +53,9 @@ class GlimpseInput(NamedTuple):
     """An input of `predict`.
 
     Attributes:
-        name: of its file, or "picture".
+        name: file name, or "picture".
         pixels: uint8 [C, H, W].
-        notes: sentences about what was changed.
+        notes: messages about changes made to the picture.
     """
 
     name: str
@@ -65,17 +65,17 @@ class GlimpseInput(NamedTuple):
 
 @dataclass(frozen=True)
 class Glimpses(Task):
-    """Labels of pictures. The loss of a glimpse network is hybrid: cross-entropy, REINFORCE and the baseline's error.
+    """Labels of pictures. The loss of a glimpse network sums cross-entropy, REINFORCE and the baseline's error.
 
-    The reward of a location is the number of right labels from the next one on.
+    The reward of a location is the number of correct labels from the next label on.
 
     Attributes:
         encoders: the shape of "picture" and the labels of "labels".
-        shape: that pictures of `predict` are brought to.
-        objects: the most labels of a picture.
-        light_on_dark: whether a picture of `predict` that is dark on light is inverted.
-        whole: whether the model is made for one size of picture.
-        smoothing: of the labels.
+        shape: target shape of the pictures in `predict`.
+        objects: maximum number of labels per picture.
+        light_on_dark: invert pictures in `predict` that are dark on light.
+        whole: True if the model has a fixed picture size.
+        smoothing: label smoothing.
     """
 
     question: ClassVar[str] = "picture"
@@ -110,7 +110,7 @@ class Glimpses(Task):
 
     @classmethod
     def learn_encoders(cls, recipe: Recipe, train: Examples, known: FieldEncoders) -> FieldEncoders:
-        """Return the shape that the recipe names, and the labels; those that a format fixes need no pass over it."""
+        """Return the shape set in the recipe, and the labels; labels fixed by the format need no pass over the data."""
         data = section_of(recipe)
         shape = data.shape()
         stated: dict[str, Any] = {"picture": VectorShape((shape.channels, shape.height, shape.width))}
@@ -120,7 +120,7 @@ class Glimpses(Task):
 
     @property
     def sizes(self) -> tuple[int, int | None]:
-        """Channels of a picture, and number of labels."""
+        """Number of channels of a picture, and number of labels."""
         return self.shape.channels, self.encoders["labels"].size
 
     def fitted(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -128,10 +128,10 @@ class Glimpses(Task):
         return {**arguments, "objects": self.objects, **sides}
 
     def parse(self, given: Any) -> GlimpseInput:
-        """Return a picture: from its path, its bytes, its array, or a mapping with one of these.
+        """Read a picture from its path, its bytes, its array, or a mapping with one of these.
 
         Raises:
-            TextError: it is none, or cannot be read.
+            TextError: the input is not a picture, or cannot be read.
         """
         if isinstance(given, GlimpseInput):
             return given
@@ -153,37 +153,38 @@ class Glimpses(Task):
         return GlimpseInput(name, 255 - pixels, (said,) if note is None else (note, said))
 
     def ask(self, fields: Mapping[str, Any]) -> Any:
-        """Return the picture of an example; of a table of names, the name, which `parse` opens."""
+        """Return the picture of an example, or its file name, which `parse` opens."""
         given = fields["picture"]
         if isinstance(given, Picture):
             return GlimpseInput("picture", given.pixels, () if given.note is None else (given.note,))
         return given if isinstance(given, str) else GlimpseInput("picture", given)
 
     def input_warnings(self, model: Any, texts: Sequence[Any]) -> list[str]:
-        """Return what was done to pictures beyond the usual."""
+        """Return messages about unusual changes made to the pictures."""
         found: list[str] = []
         for one in texts:
             try:
                 found += self.parse(one).notes
             except TextError:
-                continue  # the answer says what is wrong
+                continue  # the prediction reports the error
         return found
 
     def targets(self, batch: PictureBatch) -> Tensor:
-        """Return the labels [B, objects], with the class of the end behind fewer labels than there may be."""
+        """Return the labels [B, objects]; rows with fewer labels are terminated by the end class."""
         missing = self.objects - batch.labels.shape[1]
         label = F.pad(batch.labels, (0, max(missing, 0)), value=IGNORE)[:, : self.objects]
         if self.objects == 1:
             return label
         places, lengths = torch.arange(self.objects, device=label.device), batch.labels_lengths.unsqueeze(1)
-        # A row that fills up a batch has no label, and so no end.
+        # A row that only pads the batch has no label, and must not be trained to predict the end.
         return label.masked_fill((places == lengths) & (lengths > 0), self.encoders["labels"].size)
 
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
         pictures = batch.view(PictureBatch)
         target = self.targets(pictures)
         samples = model.samples if update is not None and isinstance(model, GlimpseNetwork) else 1
-        predicted: ModelOutput = model(pictures.picture.repeat_interleave(samples, 0))
+        # Several sampled paths per picture reduce the variance of REINFORCE; the loss is their mean.
+        predicted: ModelOutput = model(pictures.picture.repeat_interleave(samples, 0))  # [B * samples, ...]
         target = target.repeat_interleave(samples, 0)
         smoothing = 0.0 if update is None else self.smoothing
         total, nll = token_loss(predicted.logits, target, padding=IGNORE, smoothing=smoothing)
@@ -210,16 +211,16 @@ class Glimpses(Task):
         return found
 
     def _answers(self, asked: GlimpseInput, scores: Tensor, steps: tuple[str, ...], count: int) -> list[Prediction]:
-        """Return the n best sequences of labels: places are independent, so that the best of each are all it takes."""
+        """Return the n best label sequences by an exact search: positions are independent given the picture."""
         labels = self.encoders["labels"]
         assert isinstance(labels, Labels)
         best: list[tuple[tuple[int, ...], tuple[float, ...]]] = [((), ())]
         for row in scores:
             top = row.topk(min(count + 1, len(row)))
             choices = list(zip(top.indices.tolist(), top.values.tolist(), strict=True))
-            found = [one for one in best if labels.size in one[0]]  # these have ended
+            found = [one for one in best if labels.size in one[0]]  # finished sequences
             for ids, log_probs in [one for one in best if labels.size not in one[0]]:
-                # A picture has a label: the end does not come first.
+                # Every picture has at least one label, so the end class is not allowed first.
                 allowed = [one for one in choices if ids or one[0] < labels.size]
                 found += [((*ids, index), (*log_probs, value)) for index, value in allowed]
             best = sorted(found, key=lambda one: -sum(one[1]))[:count]
@@ -240,12 +241,12 @@ class Glimpses(Task):
         )
 
     def drawing(self, prediction: Prediction) -> Text | None:
-        """Return the path of glimpses in words."""
+        """Render the path of glimpses as text."""
         steps = prediction.source_tokens
         return Text("\n".join(f"glimpse {number} at {step}" for number, step in enumerate(steps, 1))) if steps else None
 
     def panels(self, model: Any, text: GlimpseInput, search: Search, *, head: int | None = None) -> list[Panel]:
-        """Return the path of glimpses over the picture."""
+        """Return a panel of the path of glimpses over the picture."""
         no_head(head)
         if not isinstance(model, GlimpseNetwork):
             raise ValueError("the model reads whole pictures, so there is no path of glimpses to draw")
@@ -258,7 +259,7 @@ class Glimpses(Task):
 
 
 def dark_on_light(pixels: NDArray[np.uint8]) -> bool:
-    """Return whether the edge of a picture is mostly light, as paper is.
+    """Return True if the border of a picture is mostly light, like paper.
 
     >>> paper = np.full((1, 8, 8), 250, np.uint8)
     >>> dark_on_light(paper), dark_on_light(255 - paper)
@@ -269,14 +270,16 @@ def dark_on_light(pixels: NDArray[np.uint8]) -> bool:
 
 
 def _location_loss(model: GlimpseNetwork, predicted: ModelOutput, target: Tensor) -> Tensor:
-    """Sum of REINFORCE and the error of the baseline over all pictures."""
+    """Return the REINFORCE loss plus the baseline's error, summed over all pictures."""
     log_prob, baseline = predicted.extras["log_prob"], predicted.extras["baseline"]  # [B, drawn]
     drawn, steps = log_prob.shape[1], model.objects * model.glimpses
-    right = (predicted.logits.argmax(-1) == target).to(log_prob.dtype)  # [B, objects]; of what is IGNORE, 0
-    future = right.flip(1).cumsum(1).flip(1)  # right labels from this one on
-    owner = torch.arange(steps - drawn, steps, device=target.device) // model.glimpses
+    right = (predicted.logits.argmax(-1) == target).to(log_prob.dtype)  # [B, objects]; 0 at IGNORE
+    future = right.flip(1).cumsum(1).flip(1)  # correct labels from this one on
+    # The first location may not be drawn by the policy, so the drawn ones are the last; each belongs to one label.
+    owner = torch.arange(steps - drawn, steps, device=target.device) // model.glimpses  # [drawn]
     reward, counts = future[:, owner], (target != IGNORE)[:, owner]  # [B, drawn]
-    # Each draw counts as a sequence of its own. Where there is nothing to say, the term of both sums is zero.
+    # Each draw is a sequence of length one. Positions without a target contribute zero to both terms: log_prob is 0,
+    # and the baseline equals the reward.
     found = location_loss(
         log_prob.masked_fill(~counts, 0.0).reshape(-1, 1),
         reward.reshape(-1),

@@ -1,4 +1,4 @@
-"""Networks that read every pixel of a picture, to compare glimpses with."""
+"""Networks over whole pictures, as baselines of the glimpse network."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from regard.nn.dropout import Dropout
 
 
 class FullyConnected(nn.Module):
-    """Hidden layers over all pixels.
+    """Fully connected network over all pixels.
 
     Args:
-        channels: of a picture.
+        channels: channels of a picture.
         num_classes: number of labels.
-        height: of a picture, in pixels.
-        width: of a picture, in pixels.
+        height: height of a picture in pixels.
+        width: width of a picture in pixels.
         objects: number of labels per picture.
         hidden_dim: units of each hidden layer; Mnih et al. 2014 compare with 64 and 256.
         num_layers: number of hidden layers, each with a relu.
         dropout: dropout of each hidden layer.
 
-    Shapes: pictures [B, channels, H, W] -> logits [B, objects, V], as of `GlimpseNetwork`.
+    Shapes: pictures [B, channels, H, W] -> logits [B, objects, V], as in `GlimpseNetwork`.
 
     >>> FullyConnected(1, 10)(torch.zeros(2, 1, 28, 28)).logits.shape
     torch.Size([2, 1, 10])
@@ -53,7 +53,7 @@ class FullyConnected(nn.Module):
         self.objects = objects
 
     def forward(self, pictures: Tensor) -> ModelOutput:
-        """Read pictures [B, channels, H, W]."""
+        """Pictures [B, channels, H, W] -> logits [B, objects, V]."""
         state = pictures.flatten(1)
         for layer in self.layers:
             state = self.dropout(torch.relu(layer(state)))
@@ -61,21 +61,21 @@ class FullyConnected(nn.Module):
 
 
 class Convolutional(nn.Module):
-    """One layer of filters, and a hidden layer over their outputs.
+    """Convolutional network: one convolution, and a hidden layer over its outputs.
 
     Args:
-        channels: of a picture.
+        channels: channels of a picture.
         num_classes: number of labels.
-        height: of a picture, in pixels.
-        width: of a picture, in pixels.
+        height: height of a picture in pixels.
+        width: width of a picture in pixels.
         objects: number of labels per picture.
         filters: number of filters.
         filter_size: pixels per side of a filter.
-        stride: pixels between two outputs of a filter.
+        stride: stride of the convolution in pixels.
         hidden_dim: units of the hidden layer.
         dropout: dropout of the hidden layer.
 
-    Shapes: pictures [B, channels, H, W] -> logits [B, objects, V], as of `GlimpseNetwork`.
+    Shapes: pictures [B, channels, H, W] -> logits [B, objects, V], as in `GlimpseNetwork`.
 
     Mnih et al. 2014, section 4.1: 8 filters of 10 x 10 with stride 5, then 256 units.
 
@@ -112,7 +112,7 @@ class Convolutional(nn.Module):
         self.objects = objects
 
     def forward(self, pictures: Tensor) -> ModelOutput:
-        """Read pictures [B, channels, H, W]."""
+        """Pictures [B, channels, H, W] -> logits [B, objects, V]."""
         found = torch.relu(self.filters(pictures)).flatten(1)
         state = self.dropout(torch.relu(self.hidden(found)))
         return ModelOutput(self.output_map(state).unflatten(1, (self.objects, -1)))  # [B, objects, V]

@@ -1,4 +1,4 @@
-"""Language models: how a text goes on."""
+"""Language models: next-token prediction on texts."""
 
 from __future__ import annotations
 

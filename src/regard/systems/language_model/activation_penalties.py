@@ -1,4 +1,4 @@
-"""Penalties of activations: large outputs, and outputs that change fast."""
+"""Activation regularisation (AR) and temporal activation regularisation (TAR)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class ActivationPenalties:
     .. math:: \alpha \sum_t \frac{1}{D} \lVert m \odot h_t \rVert^2
               + \beta \sum_t \frac{1}{D} \lVert h_{t+1} - h_t \rVert^2
 
-    with the dropout mask m. The second sum is over neighbours in a window.
+    with the dropout mask m. The second sum is over adjacent steps in a window.
 
     Attributes:
         activation: α of activation regularisation (AR).
@@ -36,10 +36,10 @@ class ActivationPenalties:
     temporal: float = 0.0
 
     def loss(self, extras: Mapping[str, Tensor], counts: Tensor) -> Tensor | float:
-        """Return both penalties.
+        """Return the sum of both penalties.
 
         Args:
-            extras: `"outputs"` before and `"dropped"` after dropout, [B, T, D].
+            extras: outputs [B, T, D] before (`"outputs"`) and after (`"dropped"`) dropout.
             counts: [B, T], True at tokens, False at padding.
         """
         total: Tensor | float = 0.0
@@ -52,5 +52,5 @@ class ActivationPenalties:
 
 
 def _summed(x: Tensor, counts: Tensor) -> Tensor:
-    """Return the mean square of each vector, summed over those that count."""
+    """Return the mean square of each vector, summed over the unmasked ones."""
     return x.float().square().mean(-1).masked_fill(~counts, 0.0).sum()

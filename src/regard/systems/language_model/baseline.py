@@ -1,4 +1,4 @@
-"""Baselines of language models: n-grams over the tokens of a recipe."""
+"""Baselines of language models: n-gram models over the tokens of a recipe."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WORDS, CHARACTERS = (1, 3, 5), (1, 5, 9)
 
 
 def baselines(recipe: Recipe) -> Iterator[tuple[str, dict[str, float]]]:
-    """Yield n-grams with modified Kneser-Ney smoothing and their perplexity on test, or on valid without a test."""
+    """Yield Kneser-Ney n-gram models with their perplexity on the test split, or on valid if there is no test."""
     train = examples(recipe, "train")
     measured = examples(recipe, "test") or examples(recipe, "valid")
     assert train is not None

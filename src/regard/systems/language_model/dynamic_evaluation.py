@@ -1,4 +1,4 @@
-"""Dynamic evaluation: a language model learns from a text while it is measured on it."""
+"""Dynamic evaluation: a language model is updated on the text while it is evaluated."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from regard.tasks.task import Task
 
 @dataclass(frozen=True)
 class Dynamics:
-    r"""Learning from each window after it was measured, and back towards the trained weights θ₀.
+    r"""Update rule of dynamic evaluation: a gradient step per window, with decay towards the trained weights θ₀.
 
     .. math:: \text{sgd: } & \theta \leftarrow \theta - \eta g + \lambda (\theta_0 - \theta) \\
               \text{rms: } & \theta \leftarrow \theta - \eta \frac{g}{s + \epsilon}
@@ -31,12 +31,12 @@ class Dynamics:
     parameters.
 
     Attributes:
-        rule: how gradients are scaled.
+        rule: scaling of the gradients.
         rate: η.
         decay: λ.
-        window: tokens of a window.
+        window: number of tokens per window.
         epsilon: ε.
-        statistics: tokens of the training text that s is taken over.
+        statistics: number of training tokens over which s is computed.
 
     Krause, Kahembwe, Murray & Renals 2018, equations 5 to 8.
     """
@@ -49,13 +49,13 @@ class Dynamics:
     statistics: int = 20_000
 
     def described(self, score: MetricResult) -> MetricResult:
-        """Return a score with a name and a signature that say how it was made."""
+        """Return a score whose name and signature describe the dynamic evaluation."""
         how = f"dynamic:{self.rule}|rate:{self.rate:g}|decay:{self.decay:g}|window:{self.window}"
         return replace(score, name=f"{score.name}, dynamic", signature=f"{score.signature}|{how}")
 
     @torch.no_grad()
     def update(self, parameter: nn.Parameter, trained: Tensor, scale: Tensor | None, mean: float) -> None:
-        """Change a parameter that has a gradient.
+        """Update a parameter in place from its gradient.
 
         Args:
             parameter: θ, with its gradient.
@@ -68,6 +68,7 @@ class Dynamics:
         if scale is None:
             parameter.sub_(self.rate * parameter.grad).add_(back, alpha=self.decay)
             return
+        # Parameters with large gradients decay faster; more than the whole difference would overshoot.
         share = (scale * (self.decay / mean)).clamp(max=1.0) if mean else 0.0
         parameter.sub_(self.rate * parameter.grad / (scale + self.epsilon)).add_(back * share)
 
@@ -75,19 +76,20 @@ class Dynamics:
 def dynamic_likelihood(
     task: Task, model: nn.Module, feed: Feed, dynamics: Dynamics, training: Iterable[int]
 ) -> tuple[float, int]:
-    """Return -log p of a text, in nats, and its number of tokens; the model is left as it was.
+    """Return -log p of a text, in nats, and its number of tokens; the weights of the model are restored afterwards.
 
-    Each window is measured before it is learned from, so that every token is predicted from the past alone.
+    Each window is scored before the update on it, so that every token is predicted only from preceding text.
 
     Args:
-        task: its loss.
-        model: in evaluation mode.
-        feed: the windows of the text in their order.
-        dynamics: the rule.
+        task: task that computes the loss.
+        model: model in evaluation mode.
+        feed: windows of the text in order.
+        dynamics: update rule.
         training: ids of the training text, for `rms`.
     """
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     with _restored(parameters) as trained:
+        # Statistics are collected with the trained weights, before the first update.
         scales = _root_mean_squares(task, model, dynamics, training) if dynamics.rule == "rms" else {}
         count = sum(scale.numel() for scale in scales.values())
         mean = sum(float(scale.double().sum()) for scale in scales.values()) / max(count, 1)
@@ -105,7 +107,7 @@ def dynamic_likelihood(
 def _root_mean_squares(
     task: Task, model: nn.Module, dynamics: Dynamics, training: Iterable[int]
 ) -> dict[nn.Parameter, Tensor]:
-    """Return s of each parameter."""
+    """Return the root mean square s of each parameter's gradient over training windows."""
     squares = {parameter: torch.zeros_like(parameter) for parameter in model.parameters() if parameter.requires_grad}
     ids = list(islice(training, dynamics.statistics + 1))
     stream, state = Stream(ids, batch=1, steps=dynamics.window), None
@@ -119,9 +121,9 @@ def _root_mean_squares(
 
 
 def _learned_from(task: Task, model: nn.Module, batch: Batch, state: object) -> tuple[float, object]:
-    """Set the gradients of the mean loss of a window; return -log p and the state after it."""
+    """Compute the gradients of the mean loss of a window; return -log p and the next state."""
     model.zero_grad(set_to_none=True)
-    cudnn = torch.backends.cudnn.flags(enabled=False)  # whose recurrent layers have no gradient in evaluation mode
+    cudnn = torch.backends.cudnn.flags(enabled=False)  # cuDNN has no backward pass of RNNs in evaluation mode
     with cudnn, torch.enable_grad():
         loss = task.loss(model, batch.to(next(model.parameters()).device), state=state)
         (loss.total / max(loss.tokens, 1)).backward()
@@ -130,7 +132,7 @@ def _learned_from(task: Task, model: nn.Module, batch: Batch, state: object) -> 
 
 @contextmanager
 def _restored(parameters: list[nn.Parameter]) -> Iterator[list[Tensor]]:
-    """Yield copies of parameters, which they have again at the end, without gradients."""
+    """Yield copies of parameters; on exit, restore the values and clear the gradients."""
     before = [parameter.detach().clone() for parameter in parameters]
     try:
         yield before

@@ -12,23 +12,23 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 _BEGIN = 0
-"""Stands before every text; tokens are numbered from 1."""
+"""Id of the padding before every text; tokens are numbered from 1."""
 
 
 class KneserNey:
-    r"""Interpolated n-grams whose shorter ones count histories, not occurrences.
+    r"""Interpolated n-gram model with modified Kneser-Ney smoothing.
 
     .. math:: p_n(w \mid h) = \frac{\max(c(hw) - D(c(hw)), 0)}{\sum_v c(hv)}
               + \frac{\sum_{i=1}^{3} D_i N_i(h)}{\sum_v c(hv)}\; p_{n-1}(w \mid h')
 
-    h are the n - 1 tokens before w, and h' is h without its first. For the longest n-grams, and for those at the
-    beginning of a text, c counts occurrences; for shorter ones it counts the different tokens before hw. N_i(h) is the
-    number of tokens that follow h once, twice, or three times and more; D_1, D_2 and D_3 are estimated from the numbers
-    of n-grams that occur one to four times. p_0 is uniform. No n-gram is left out for being rare.
+    h are the n - 1 tokens before w, and h' is h without its first token. For the longest n-grams, and for those at the
+    beginning of a text, c counts occurrences; for shorter ones it counts the distinct tokens before hw. N_i(h) is the
+    number of tokens that follow h once, twice, or at least three times. D_1, D_2 and D_3 are estimated from the numbers
+    of n-grams that occur one to four times. p_0 is uniform. Rare n-grams are not pruned.
 
     Args:
-        texts: ids of the tokens of each text, from 0.
-        size: V, the number of tokens.
+        texts: token ids of each text, from 0.
+        size: vocabulary size V.
         order: n of the longest n-grams.
 
     Chen & Goodman 1998, "An Empirical Study of Smoothing Techniques for Language Modeling", section 3; Kneser & Ney
@@ -45,7 +45,7 @@ class KneserNey:
             raise ValueError(f"order must be at least 1; got {order}")
         self.size, self.order = size + 1, order
         stream, ends = _stream(texts, order)
-        grams = np.zeros(len(stream), np.int64)  # the n-gram that ends at each place, by number; of n = 0 all the same
+        grams = np.zeros(len(stream), np.int64)  # number of the n-gram that ends at each position; all equal for n = 0
         self.keys: list[Ints] = []
         ends_by_order: list[Ints] = []
         for length in range(1, order + 1):
@@ -56,7 +56,7 @@ class KneserNey:
         self.levels = [self._level(length, ends_by_order, stream, ends) for length in range(1, order + 1)]
 
     def _level(self, length: int, grams: list[Ints], stream: Ints, ends: Ints) -> _NGramCounts:
-        """Count the n-grams of one length; a history is numbered among the n-grams without their last token."""
+        """Count the n-grams of one length; a history has its number among the n-grams shorter by one."""
         mine, total = grams[length - 1], len(self.keys[length - 1])
         ends = ends[_reaches(stream, ends, length)]
         occurrences = np.bincount(mine[ends], minlength=total)
@@ -64,8 +64,9 @@ class KneserNey:
             counts = occurrences
         else:
             reaching = ends[_reaches(stream, ends, length + 1)]
-            longer = np.unique(grams[length][reaching])  # each distinct n-gram that is longer by one token in front
+            longer = np.unique(grams[length][reaching])  # distinct n-grams with one more token in front
             counts = np.bincount(self.keys[length][longer] // self.size, minlength=total)
+            # Nothing precedes an n-gram at the beginning of a text, so its occurrences are counted.
             begins = np.zeros(total, bool)
             begins[mine[ends]] = _shifted(stream, length - 1)[ends] == _BEGIN
             counts = np.where(begins, occurrences, counts)
@@ -75,7 +76,7 @@ class KneserNey:
         return _NGramCounts.of(counts, histories, 1 if length == 1 else len(self.keys[length - 2]))
 
     def probabilities(self, texts: Sequence[Ints]) -> Floats:
-        """Return p of each token given those before it, of all texts one after the other."""
+        """Return the probability of each token given its predecessors, with all texts concatenated."""
         stream, ends = _stream(texts, self.order)
         grams = np.zeros(len(stream), np.int64)
         found = np.full(len(ends), 1.0 / (self.size - 1))
@@ -87,7 +88,7 @@ class KneserNey:
         return found
 
     def perplexity(self, texts: Sequence[Ints]) -> float:
-        """Return exp of the mean -log p of the tokens of texts."""
+        """Return the perplexity of texts, exp of the mean -log p per token."""
         return float(np.exp(-np.log(self.probabilities(texts)).mean()))
 
 
@@ -96,8 +97,8 @@ class _NGramCounts(NamedTuple):
 
     Attributes:
         discounted: c - D(c) of each n-gram, at least 0.
-        totals: Σ_v c(hv) of each history; 0 for one that nothing follows.
-        rest: what is discounted from each history, over its total: the weight of shorter n-grams.
+        totals: Σ_v c(hv) of each history; 0 if nothing follows it.
+        rest: discounted fraction of each history, the interpolation weight of shorter n-grams.
     """
 
     discounted: Floats
@@ -112,7 +113,7 @@ class _NGramCounts(NamedTuple):
         return cls(np.maximum(counts - discounts, 0.0), totals, lost / np.maximum(totals, 1))
 
     def interpolated(self, grams: Ints, histories: Ints, shorter: Floats) -> Floats:
-        """Return p of n-grams, -1 where unknown, from those of shorter ones; these alone behind an unknown history."""
+        """Interpolate n-grams with shorter ones; -1 is an unknown n-gram, and unknown histories back off."""
         known = histories >= 0
         totals = np.where(known, self.totals[np.maximum(histories, 0)], 0)
         seen = np.where(grams >= 0, self.discounted[np.maximum(grams, 0)], 0.0)
@@ -121,9 +122,9 @@ class _NGramCounts(NamedTuple):
 
 
 def _discounts(counts: Ints) -> Floats:
-    """Return the discounts of n-grams that occur never, once, twice, and three times or more, [4].
+    """Return the discounts [4] of n-grams that occur never, once, twice, and at least three times.
 
-    With few n-grams an estimate may have no value, or none between 0 and what it is taken from; 1/2 is taken then.
+    With few n-grams an estimate may be undefined, or outside the range from 0 to the count; it is 1/2 then.
     """
     one, two, three, four = (float((counts == times).sum()) for times in (1, 2, 3, 4))
     ratio = one / (one + 2 * two) if one else 0.0
@@ -134,7 +135,7 @@ def _discounts(counts: Ints) -> Floats:
 
 
 def _stream(texts: Sequence[Ints], order: int) -> tuple[Ints, Ints]:
-    """Return all texts in one row, from 1, with beginnings before each; and the places of the tokens in it."""
+    """Return all texts as one array of ids from 1, each after padding, and the positions of the tokens in it."""
     sizes = np.array([len(text) for text in texts], np.int64)
     pad = max(order - 1, 1)
     stream = np.zeros(int(sizes.sum()) + pad * len(texts), np.int64)
@@ -145,17 +146,17 @@ def _stream(texts: Sequence[Ints], order: int) -> tuple[Ints, Ints]:
 
 
 def _reaches(stream: Ints, ends: Ints, length: int) -> NDArray[np.bool_]:
-    """Return which n-grams at the ends have one beginning at most, as their first token."""
+    """Return a mask of the n-grams, by their last positions, that contain padding at most as their first token."""
     return np.ones(len(ends), bool) if length < 3 else _shifted(stream, length - 2)[ends] != _BEGIN
 
 
 def _shifted(stream: Ints, by: int) -> Ints:
-    """Return the token that stands so many places before each; a beginning before the first."""
+    """Return the stream shifted right by `by` positions, filled with padding."""
     return stream if by == 0 else np.concatenate((np.full(by, _BEGIN), stream[:-by]))
 
 
 def _looked_up(keys: Ints, shorter: Ints, firsts: Ints, size: int) -> Ints:
-    """Return the number of each n-gram by that of its last n - 1 tokens and by its first; -1 for an unknown one."""
+    """Return the number of each n-gram, from the number of its last n - 1 tokens and its first; -1 if unknown."""
     wanted = np.where(shorter >= 0, shorter * size + firsts, -1)
     at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     return np.where(keys[at] == wanted, at, -1)

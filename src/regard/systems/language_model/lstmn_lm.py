@@ -1,4 +1,4 @@
-"""The language model that reads its own past: LSTMN."""
+"""LSTMN language model: an LSTM that attends to its own previous states."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from regard.protocol import Step
 
 
 class LSTMNLM(Generator[DeepLSTMNState]):
-    r"""The next word from a tape of all words before: h_t = LSTMN(E w_t, tapes), p(w_{t+1}) = softmax(W h_t + b).
+    r"""LSTMN language model with tapes of previous words: h_t = LSTMN(E w_t, tapes), p(w_{t+1}) = softmax(W h_t + b).
 
-    Where an LSTM has one cell, which every word overwrites a little, this one keeps a cell for each of the last words,
-    and each new word looks for those that it goes on from. The tapes are a value: hand `model.carry(predicted.state)`
-    to the next window of a text to go on there.
+    An LSTM has one cell, which every word partly overwrites. An LSTMN keeps a cell for each of the last words, and each
+    new word attends to them. The tapes are part of the state: pass `model.carry(predicted.state)` to the next window of
+    a text to continue there.
 
     Args:
-        size: V, how many words.
+        size: vocabulary size V.
         embedding_dim: width of the embeddings.
         hidden_dim: width of the layers.
         num_layers: number of layers.
         window: number of previous words on the tapes, in training, evaluation and generation alike.
-        distances: number of distances with an energy of their own, see `LSTMNCell`; None for none, as in the paper.
+        distances: number of distances with a separate energy term, see `LSTMNCell`; None for none, as in the paper.
         dropout: dropout of the embeddings, between layers and of the outputs of the top layer.
         tied: use the embedding as the output matrix W; needs `embedding_dim` = `hidden_dim`.
         scale: largest entry of an embedding at initialisation; null in a recipe for 1 with characters, and 0.1
-            otherwise. With 1, the score finds words by their content sooner, at the cost of noise from rare words.
+            otherwise. With 1, the score learns earlier to find words by content, at the cost of noise from rare words.
 
-    Cheng, Dong & Lapata 2016, section 5.1, where the tapes begin anew with each sentence, as they do here for texts
-    that are not read in windows.
+    Cheng, Dong & Lapata 2016, section 5.1. There the tapes are reset at each sentence, as they are here for texts that
+    are not split into windows.
 
     >>> import torch
     >>> model = LSTMNLM(11, embedding_dim=3, hidden_dim=5, window=4)
@@ -72,7 +72,7 @@ class LSTMNLM(Generator[DeepLSTMNState]):
         self.output_map = output_layer(hidden_dim, self.words, tied=tied)
 
     def forward(self, text: Tensor, state: DeepLSTMNState | None = None) -> ModelOutput:
-        """Words [B, T], and where an earlier text ended -> logits [B, T, V] of what follows each word."""
+        """Words [B, T], optionally the state of the previous window -> logits [B, T, V] of the next words."""
         return self.unroll(text, self.start(None, batch=len(text)) if state is None else state)
 
     def start(
@@ -81,7 +81,7 @@ class LSTMNLM(Generator[DeepLSTMNState]):
         return self.layers.start(needs_batch(self, source, batch))
 
     def carry(self, state: DeepLSTMNState) -> DeepLSTMNState:
-        """State for the next window of a text: the tapes, without history."""
+        """Return the state for the next window: the tapes, detached."""
         return state.detach()
 
     def advance(self, words: Tensor, state: DeepLSTMNState) -> DecoderOutput[DeepLSTMNState]:
@@ -89,7 +89,7 @@ class LSTMNLM(Generator[DeepLSTMNState]):
         return DecoderOutput((step.output,), step.state, step.attended)
 
     def step(self, token: Tensor, state: DeepLSTMNState) -> Step:
-        """One word; what it attended to is its own past, no source, so the step carries no alignment."""
+        """Run one step. Its attention covers the generated text and not a source, so the step has no alignment."""
         return super().step(token, state)._replace(attended=None)
 
     def output(self, *features: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""A recurrent language model that points at the words it has just read."""
+"""Pointer sentinel language model: a recurrent language model with a pointer to recent words."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from regard.protocol import Step
 
 @dataclass(frozen=True)
 class PointerState:
-    """State of a `PointerLM`: all that its next step needs.
+    """Recurrent state of a `PointerLM`.
 
     Attributes:
-        layers: its recurrent layers.
-        states: [B, S, D], the last states of the uppermost layer, as many as the window holds.
-        words: [B, S], the word that each of them had just read.
+        layers: state of the recurrent layers.
+        states: [B, S, D], the last states of the top layer, at most the window size.
+        words: [B, S], input word of each of these states.
     """
 
     layers: RecurrentState
@@ -43,36 +43,36 @@ class PointerState:
         )
 
     def detach(self) -> PointerState:
-        """The same state without its history."""
+        """Return the state detached from the autograd graph."""
         return PointerState(self.layers.detach(), self.states.detach(), self.words)
 
 
 class PointerLM(nn.Module):
-    r"""The pointer sentinel language model: the next word is one of the vocabulary, or one of the last L words again.
+    r"""Pointer sentinel language model: a mixture of a softmax over the vocabulary and a pointer to the last L words.
 
     .. math:: h_t = \mathrm{RNN}(E w_t, h_{t-1}), \quad q_t = \tanh(W_q h_t + b_q), \quad
               [a_t; g_t] = \mathrm{softmax}\bigl([q_t^\top h_{t-L+1}, \dots, q_t^\top h_t;\; q_t^\top s]\bigr) \\
               p(w_{t+1} = w) = g_t\, \mathrm{softmax}(W h_t + b)_w + \sum_{i\,:\,w_i = w} a_{ti}
 
-    All T states of a window of text point at once, at the L states before each, those of the window of text before
-    included: they come along in the state. Gradients go through the states of the same window of text.
+    All T positions of a text window are computed in parallel. Each points to the last L states, including those of the
+    previous text window, which are part of the state. Gradients flow through the states of the same text window only.
 
-    `logits` are the log-probabilities of the mixture, which a softmax leaves alone. `extras["gate"]` is g, [B, T].
+    `logits` are the log-probabilities of the mixture, which a softmax does not change. `extras["gate"]` is g, [B, T].
 
     Args:
-        size: V, how many words.
+        size: vocabulary size V.
         embedding_dim: width of the embeddings.
         hidden_dim: width of the layers.
         cells: recurrent cells of the layers, by kind or with all their arguments.
-        dropout: dropout of the embeddings and of the outputs of the top layer, which the query reads too.
+        dropout: dropout of the embeddings and of the outputs of the top layer, which are also the input of the query.
         tied: use the embedding as the output matrix W; needs `embedding_dim` = `hidden_dim`.
         scale: largest entry of an embedding at initialisation; null in a recipe for 1 with characters, and 0.1
             otherwise.
-        window: number L of previous words that it can point to.
-        pairing: word that a state points to: the one it has just `"read"` (the paper), or the one that came `"next"`
-            (the cache of Grave et al.), which finds states in the same situation as the current one.
+        window: number L of previous words that the pointer covers.
+        pairing: word paired with each state: its input word, `"read"` (the paper), or the word after it, `"next"` (the
+            cache of Grave et al.), which predicts by similarity of states.
 
-    Parameters have the names of those of `LanguageModel`, so that a run of it can be the start of one of these.
+    Parameter names match those of `LanguageModel`, so that training can start from one of its runs.
 
     Merity et al. 2017, "Pointer Sentinel Mixture Models"; Grave, Joulin & Usunier 2017, "Improving Neural Language
     Models with a Continuous Cache", section 3.
@@ -109,14 +109,14 @@ class PointerLM(nn.Module):
         self.pairing = pairing
 
     def forward(self, text: Tensor, state: PointerState | None = None) -> ModelOutput:
-        """Words [B, T], and where an earlier text ended -> log-probabilities [B, T, V] of what follows each word."""
+        """Words [B, T], optionally the state of the last window -> log-probabilities [B, T, V] of the next words."""
         if text.dim() != 2 or text.shape[1] == 0:
             raise ValueError(f"PointerLM: text must be [B, T] with at least one word; got {list(text.shape)}")
         before = self.start(None, batch=len(text)) if state is None else state
         outputs, layers = run_layers(self.layers, self.dropout(self.words(text)), before.layers)
-        states = torch.cat((before.states.to(outputs.dtype), outputs), dim=1)
-        words = torch.cat((before.words, text), dim=1)
-        # Masks are aligned to the end: the last state sees the last pair, whichever way they are paired.
+        states = torch.cat((before.states.to(outputs.dtype), outputs), dim=1)  # [B, S + T, D]
+        words = torch.cat((before.words, text), dim=1)  # [B, S + T]
+        # Masks are aligned at the end, so the last query sees the last pair under either pairing.
         keys, pointed = (states, words) if self.pairing == "read" else (states[:, :-1], words[:, 1:])
         read = self.dropout(outputs)
         vocabulary = log_softmax(self.output_map(read))
@@ -127,16 +127,16 @@ class PointerLM(nn.Module):
     def start(
         self, source: Tensor | None = None, lengths: Tensor | None = None, *, batch: int | None = None
     ) -> PointerState:
-        """The state before the first word of `batch` texts: nothing to point at."""
+        """Return the initial state of `batch` texts, with an empty pointer window."""
         layers = self.layers.start(needs_batch(self, source, batch))
         nothing = layers.hidden[:, :0]
         return PointerState(layers, nothing, torch.zeros(nothing.shape[:2], dtype=torch.long, device=nothing.device))
 
     def carry(self, state: PointerState) -> PointerState:
-        """State for the next window of a text: without history and without the dropout drawn."""
+        """Return the state for the next window: detached, and without the dropout masks."""
         return replace(state.detach(), layers=state.layers.carried())
 
     def step(self, token: Tensor, state: PointerState) -> Step:
-        """One word [B] -> log-probabilities [B, V] of the next one, and the state for it."""
+        """Words [B] -> log-probabilities [B, V] of the next words, and the next state."""
         predicted = self(token.unsqueeze(1), state)
         return Step(predicted.logits.squeeze(1), predicted.state)

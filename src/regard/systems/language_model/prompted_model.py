@@ -13,19 +13,19 @@ from regard.protocol import Selectable, Step
 
 @dataclass(frozen=True)
 class PromptState:
-    """Prompts before the first step; afterwards the state is that of the model."""
+    """Unprocessed prompts, the state before the first step; later states are those of the model."""
 
     prompts: Tensor
 
     def select(self, rows: Tensor) -> PromptState:
-        """Keep, repeat or reorder the prompts."""
+        """Select the given rows of the prompts, with repetition."""
         return PromptState(self.prompts.index_select(0, rows))
 
 
 class PromptedModel:
-    """Language model whose source is the prompt: the first step reads all of it, and a search continues from there.
+    """Language model whose source is the prompt: the first step processes all of it, and a search continues from there.
 
-    Samples depend on the prompt and the seed alone, as for any other source.
+    Samples depend only on the prompt and the seed, as for any other source.
 
     Args:
         model: a language model: `forward(text)` returns logits [B, T, V] and a state, from which `step` continues.
@@ -47,7 +47,7 @@ class PromptedModel:
         return bool(self.model.training)
 
     def start(self, source: Tensor | None, lengths: Tensor | None, *, batch: int | None = None) -> Selectable:
-        """Return the state of prompts [B, T] of equal length, at least 1; none is read yet."""
+        """Return the state of prompts [B, T] of equal length T ≥ 1, without running the model."""
         if source is None or source.dim() != 2 or source.shape[1] == 0:
             got = None if source is None else list(source.shape)
             raise ValueError(f"prompts are ids [B, T] with T at least 1; got {got}")
@@ -56,7 +56,7 @@ class PromptedModel:
         return PromptState(source)
 
     def step(self, token: Tensor, state: Any) -> Step:
-        """Read the prompt in the first step, in place of `token`; later steps are those of the model."""
+        """Process the prompt in the first step, ignoring `token`; later steps are those of the model."""
         if not isinstance(state, PromptState):
             step: Step = self.model.step(token, state)
             return step

@@ -1,4 +1,4 @@
-"""Tales of animals with made-up names, each introduced once, far back."""
+"""Generated tales of animals with made-up names, each introduced once, at the beginning."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ _ANIMALS = ("bear", "beaver", "bee", "boar", "goat", "goose")
 _DEEDS = ("bakes bread", "beats a drum", "bears a load", "digs a well", "sings", "sleeps")
 _SYLLABLES = ("ba", "de", "fi", "go", "ku", "la", "me", "ni", "po", "ru", "sa", "te", "vi", "zo")
 NAMES = len(_SYLLABLES) ** 4
-"""How many names there can be."""
-_STRIDE = 12_343  # without a common factor with NAMES, so that every number has a name of its own
+"""Number of possible names."""
+_STRIDE = 12_343  # coprime to NAMES, so that distinct numbers have distinct names
 
 
 @dataclass(frozen=True)
 class Tales(Generated):
     """Short tales of animals with names: "here is the bear Zodelaba . here is the bee Pokunime . the bee Pokunime ...".
 
-    Animal and deed are drawn evenly, and nothing can be known about them. A name is drawn too when it is given; from
-    then on it follows from the animal, to whoever remembers or looks back. With few names, each is met often, and
-    is a word like others; with many, almost all are new. A tale that is in one split is in no other.
+    Animals and deeds are drawn uniformly, so they are unpredictable. A name is drawn when it is introduced; from then
+    on it is determined by the animal, so a model must remember it or attend to it. With few names, each is frequent in
+    training; with many, almost all are unseen. The splits are disjoint.
 
     Args:
         split: "train" (80% of all tales), "valid" or "test" (10% each).
-        size: how many tales.
-        names: how many names there are to draw from.
-        animals: how many a tale has.
-        deeds: sentences after the names were given.
-        seed: another seed, other tales; the names stay.
+        size: number of tales.
+        names: number of possible names.
+        animals: number of animals per tale.
+        deeds: number of sentences per tale after the introductions.
+        seed: seed of the tales; the set of names does not depend on it.
 
     >>> print(Tales(animals=2, deeds=3)[0].fields["text"])
     here is the boar Basasala . here is the bear Fibagote . the bear Fibagote sings . the bear Fibagote sleeps . ...
@@ -64,7 +64,7 @@ class Tales(Generated):
 
     @property
     def surprise(self) -> float:
-        """Nats of a tale that no one can know: which animals, their names, and each time who does what."""
+        """Return the entropy of a tale in nats, a lower bound of the loss: animals, their names, and each deed."""
         animals = sum(math.log(len(_ANIMALS) - place) for place in range(self.animals))
         names = sum(math.log(self.names - place) for place in range(self.animals))
         return animals + names + self.deeds * math.log(self.animals * len(_DEEDS))
@@ -81,7 +81,7 @@ class Tales(Generated):
 
 
 def _different(dice: Sequence[int], bound: int) -> list[int]:
-    """As many numbers below `bound` as there are dice, no two alike, all choices as likely.
+    """Return one number below `bound` per die, all distinct and uniformly distributed.
 
     >>> _different([5, 5, 5], 3)
     [2, 1, 0]
@@ -96,7 +96,7 @@ def _different(dice: Sequence[int], bound: int) -> list[int]:
 
 
 def name(number: int) -> str:
-    """The name of a number below `NAMES`: four syllables.
+    """Return the name of a number below `NAMES`: four syllables.
 
     >>> name(0), name(1), name(2)
     ('Babababa', 'Kumezoru', 'Pozozoku')

@@ -1,4 +1,4 @@
-"""A text goes on: language models of words, pieces or characters."""
+"""The task of language modelling over words, subwords or characters."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ if TYPE_CHECKING:
     from regard.tasks.splits import Split
 
 SAMPLED = 8
-"""Tokens of a text that samples go on from."""
-_SHOWN = 70  # characters of a text above its picture
+"""Number of prompt tokens of a sample."""
+_SHOWN = 70  # maximum number of characters in the title of a panel
 _VOCABULARY = "(vocabulary)"
 
 
 @dataclass(frozen=True)
 class TextBatch:
-    """Texts by themselves, or windows of one long text, which have no lengths."""
+    """A batch of separate texts, or of windows of one long text, which have no lengths."""
 
     text: Tensor  # [B, T + 1]
     text_lengths: Tensor | None = None  # [B]
@@ -60,18 +60,18 @@ class TextBatch:
 class LanguageModelling(Task):
     """Language modelling on separate examples, or on windows of one long text with a carried state.
 
-    A batch holds ids [B, T + 1]: each but the last is given, each but the first is wanted. In windows the model's state
-    goes from one to the next, as far as the model carries it (`carry`), and gradients stop between them.
+    A batch contains ids [B, T + 1]: all but the last are inputs, all but the first are targets. The model's state is
+    carried from window to window if the model supports it (`carry`); gradients are truncated between windows.
 
     Attributes:
         encoders: the tokenizer of "text".
-        first: the id that stands before every text: the beginning where texts are learned one by one, the end of the
-            text before where they are one stream; None where a text begins with nothing, as characters do.
-        smoothing: of the labels.
-        exposure: words left out or replaced on the way in.
-        generates_unknown: whether a text may go on with an unknown word.
-        penalties: of the activations in training.
-        dynamics: how the model learns from what it was measured on; None where it does not.
+        first: id prepended to every text: begin of sequence if texts are separate examples, end of sequence if they
+            form one stream; None if nothing is prepended, as for characters.
+        smoothing: label smoothing.
+        exposure: dropout or replacement of input words.
+        generates_unknown: allow unknown words in a continuation.
+        penalties: penalties of the activations in training.
+        dynamics: settings of dynamic evaluation; None to disable it.
     """
 
     question: ClassVar[str] = "text"
@@ -107,7 +107,7 @@ class LanguageModelling(Task):
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """The one of the text."""
+        """The tokenizer of the text."""
         found = self.encoders["text"]
         assert isinstance(found, Tokenizer)
         return found
@@ -122,7 +122,7 @@ class LanguageModelling(Task):
         total, nll = token_loss(predicted.logits, wanted, padding=PAD, smoothing=smoothing)
         if update is not None:
             total = total + self.penalties.loss(predicted.extras, wanted != PAD)
-        goes_on = read.text_lengths is None  # a window; examples have lengths, and nothing behind them
+        goes_on = read.text_lengths is None  # a window of a stream; separate examples have lengths and no continuation
         return Loss(total, nll.detach(), int(batch.tokens), carried_state(model, predicted.state) if goes_on else None)
 
     def incompatibility(self, other: Task) -> str | None:
@@ -147,7 +147,7 @@ class LanguageModelling(Task):
         }
 
     def final_scores(self, model: nn.Module, split: Split, recipe: Recipe) -> dict[str, MetricResult]:
-        """Return perplexity by dynamic evaluation, if the recipe asks for it."""
+        """Return the perplexity under dynamic evaluation, if the recipe enables it."""
         if self.dynamics is None:
             return {}
         feed = StreamFeed(
@@ -172,11 +172,12 @@ class LanguageModelling(Task):
         return "steps" if isinstance(model, LSTMNLM) else "at once"
 
     def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
-        """Return continuations of each prompt, which is read in one pass before the search starts."""
+        """Return continuations of each prompt, which is processed in one pass before the search starts."""
         if not self.generates_unknown:
             search = replace(search, forbid=(*search.forbid, UNK))
         prompts = [self._prompt(text) for text in texts]
         answers: list[list[Prediction]] = [[] for _ in texts]
+        # Only prompts of equal length share a batch, so that no prompt needs padding.
         order = sorted(range(len(texts)), key=lambda index: len(prompts[index]))
         for _, same in groupby(order, key=lambda index: len(prompts[index])):
             alike = list(same)
@@ -191,9 +192,9 @@ class LanguageModelling(Task):
 
     @torch.inference_mode()
     def panels(self, model: Any, text: str, search: Search, *, head: int | None = None) -> list[Panel]:
-        """Return the attention that predicted each word of a text, and the likeliest word after the last.
+        """Return panels of the attention behind each prediction, including the most probable word after the last.
 
-        Of a Transformer all layers and heads.
+        For a Transformer, all layers and heads are shown.
         """
         no_head(head)
         prompt = self._prompt(text)
@@ -206,9 +207,10 @@ class LanguageModelling(Task):
                 return list(heads)
             raise ValueError("the model attends to nothing that could be drawn")
         weights = predicted.attended.weights()[0].float().cpu()
-        first = int(getattr(model, "pairing", "read") == "next")  # where places stand for what came there next
+        # With pairing "next", a pointer position represents the word after it.
+        first = int(getattr(model, "pairing", "read") == "next")
         columns = self.tokenizer.tokens(prompt[first : first + weights.shape[1]])
-        if "gate" in predicted.extras:  # a column for what is left to the vocabulary
+        if "gate" in predicted.extras:  # a column for the weight of the vocabulary
             weights = torch.cat((predicted.extras["gate"][0].float().cpu().unsqueeze(1), weights), dim=1)
             columns = [_VOCABULARY, *columns]
         said = self.tokenizer.tokens([*prompt[1:], int(predicted.logits[0, -1].argmax())])
@@ -224,12 +226,12 @@ class LanguageModelling(Task):
         ]
 
     def samples(self, model: Any, texts: Sequence[str], search: Search, *, tokens: int = SAMPLED) -> list[Prediction]:
-        """Return how the first tokens of each text go on, to look at."""
+        """Return continuations of the first tokens of each text, for display."""
         prompts = [self.tokenizer.decode(self.tokenizer.encode(text)[:tokens]) for text in texts]
         return [answers[0] for answers in self.predict(model, prompts, replace(search, n_best=1))]
 
     def _prompt(self, text: str) -> list[int]:
-        """The ids before what is to come, at least one."""
+        """Return the ids of a prompt, at least one."""
         ids = ([] if self.first is None else [self.first]) + self.tokenizer.encode(text)
         return ids or self.tokenizer.encode("\n") or [UNK]
 
@@ -246,16 +248,17 @@ class LanguageModelling(Task):
         )
 
     def _text(self, source: str, prompt: Sequence[int], output: Sequence[int]) -> str:
-        """The prompt and what follows; a prompt with unknown words as it was written."""
+        """Return the prompt and its continuation; a prompt with unknown words is kept as written."""
         whole = self.tokenizer.decode((*prompt, *output))
         if UNK not in prompt:
             return whole
+        # Decoding would replace the unknown words of the prompt by `<unk>`.
         rest = whole.removeprefix(self.tokenizer.decode(prompt))
         return (source.rstrip(" ") if rest.startswith(" ") else source) + rest
 
 
 def carried_state(model: nn.Module, state: Any) -> Any:
-    """Return the state that the next window continues from; None for models that carry none."""
+    """Return the state carried to the next window; None for models without one."""
     carry = getattr(model, "carry", None)
     return None if carry is None else carry(state)
 

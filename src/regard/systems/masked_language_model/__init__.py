@@ -1,4 +1,4 @@
-"""Masked language models: hidden words are filled in, as BERT is pretrained."""
+"""Masked language models: predicting masked words, the pretraining objective of BERT."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Feeds of masked language models: windows of a text, and masking of any batches."""
+"""Feeds of masked language models: windows of a text, and masking of the batches of any feed."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from regard.specials import EOS, IGNORE
 from regard.systems.masked_language_model.masking import TokenMasking
 
 FIXED = 0
-"""The seed of the masks that models are measured with, whatever seed they were trained with."""
+"""Seed of the masks in evaluation, independent of the training seed."""
 _OFFSET, _ORDER, _FOLLOWS, _CUT, _OTHER = 11, 12, 13, 14, 15
 
 
 class WindowFeed(Feed):
-    """All texts of a corpus as one, cut into windows, which come in another order and with other cuts in each epoch.
+    """Windows over the concatenated texts of a corpus; order and offset of the windows change in each epoch.
 
     Args:
-        corpus: where the texts are, in the field "text".
-        rows: windows of a batch.
-        window: tokens of a window; a shorter text is one.
-        pairs: whether each window becomes two texts with an end between: its parts before and behind a place, or, for
-            every other one, its first part and the second of another window. "next" [B] is 0 where one follows the
-            other, 1 where it does not.
-        seed, shuffle: as of `Batches`.
+        corpus: corpus with the field "text".
+        rows: number of windows per batch.
+        window: number of tokens per window; a shorter text is a single window.
+        pairs: split each window at a random position into two texts with an end token between. With probability 1/2
+            the second part is taken from another window. "next" [B] is 0 if the second text follows the first, 1 if
+            not.
+        seed, shuffle: as in `Batches`.
     """
 
     def __init__(
@@ -62,13 +62,13 @@ class WindowFeed(Feed):
         return Batch({name: tensor[mine] for name, tensor in tensors.items()}, indices, self.window * len(indices))
 
     def _starts(self, place: BatchPosition) -> NDArray[np.int64]:
-        """Return the offsets of a batch's windows in the text."""
+        """Return the start offsets of the windows of a batch."""
         if self._ordered is None or self._ordered[0] != place.epoch:
             self._ordered = place.epoch, self._order(place.epoch)
         return self._ordered[1][place.position * self.rows : (place.position + 1) * self.rows]
 
     def _order(self, epoch: int) -> NDArray[np.int64]:
-        """Return the offsets of all windows of an epoch, in their order."""
+        """Return the start offsets of all windows of an epoch, in order."""
         if not self.shuffle:
             return np.arange(self.count) * self.window
         spare = len(self._ids) - self.count * self.window
@@ -78,15 +78,16 @@ class WindowFeed(Feed):
     def _paired(
         self, text: NDArray[np.int64], starts: NDArray[np.int64], epoch: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Two parts of [B, T] each, with an end between, and whether the second follows the first."""
+        """Return pairs of text parts [B, T + 1] with an end token between, and 1 where the second follows, else 0."""
         batch, size = text.shape
         drawn = {
             name: splitmix64(starts.astype(np.uint64), self.seed, epoch, name) for name in (_FOLLOWS, _CUT, _OTHER)
         }
+        # A random offset of 1 to B - 1 selects another window of the same batch, never the same one.
         others = (np.arange(batch) + 1 + (drawn[_OTHER] % np.uint64(max(batch - 1, 1))).astype(np.int64)) % batch
         follows = ((drawn[_FOLLOWS] % np.uint64(2) == 0) | (batch == 1)).astype(np.int64)
         cuts = size // 4 + (drawn[_CUT] % np.uint64(size // 2 + 1)).astype(np.int64)
-        behind = np.where(follows[:, None] == 1, text, text[others])
+        behind = np.where(follows[:, None] == 1, text, text[others])  # [B, T]
         columns, cut = np.arange(size + 1), cuts[:, None]
         first, second = text[:, np.minimum(columns, size - 1)], behind[:, np.maximum(columns - 1, 0)]
         return np.where(columns < cut, first, np.where(columns == cut, EOS, second)), follows
@@ -96,13 +97,13 @@ class WindowFeed(Feed):
 
 
 class MaskedFeed(WrappedFeed):
-    """The batches of another feed with words hidden: "text" has masks in it, "wanted" [B, T] the hidden ids.
+    """Masks the batches of another feed: "text" is masked, and "wanted" [B, T] contains the targets.
 
     Args:
-        inner: texts or windows.
-        masking: which words are hidden.
-        tokenizer: of the texts.
-        seed: of the masks; they are new in each epoch.
+        inner: feed of texts or windows.
+        masking: selection and replacement of the tokens.
+        tokenizer: tokenizer of the texts.
+        seed: seed of the masks, which change in each epoch.
     """
 
     def __init__(self, inner: Feed, masking: TokenMasking, tokenizer: Tokenizer, *, seed: int) -> None:
@@ -133,10 +134,10 @@ class MaskedFeed(WrappedFeed):
         return replace(batch, tensors=tensors, tokens=int((wanted != IGNORE).sum()), padding=padding)
 
     def check(self, files: Sequence[Path]) -> None:
-        """Check that some token can be hidden: unknown ones cannot.
+        """Check that some token can be masked; unknown tokens cannot.
 
         Raises:
-            DataError: there is none; it names the files.
+            DataError: all tokens are unknown; the message has the names of the files.
         """
         if not any(self.tokens(BatchPosition(0, number)) for number in range(self.per_epoch)):
             said = f"{', '.join(map(str, files))}: " if files else ""

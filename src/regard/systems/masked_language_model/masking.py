@@ -1,4 +1,4 @@
-"""Words hidden from a model that learns to fill them in."""
+"""Token masking for masked language models."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ from regard.specials import IGNORE, MASK, MASKED
 
 Ids = NDArray[np.int64]
 _CHOICE, _FATE, _WORD = 1, 2, 3
-_ROOM = np.uint64(32)  # bits for the place in a text
+_ROOM = np.uint64(32)  # bits of a key reserved for the position in a text
 
 
 @dataclass(frozen=True)
 class TokenMasking:
-    """Chooses the words of a text that are hidden, and what replaces them.
+    """Selects tokens of a text for prediction, and replaces them.
 
-    Of `share` of the words of each text, at least one, `masked` become `<mask>`, `random` become any word, and the rest
-    stay: the model is asked for all of them and cannot know which of those it sees are right. Special ids and
-    unknown words are never chosen. Every choice is a function of the seeds, the text's number and the place in it,
-    so that masks are new in each epoch, and the same whatever batch or process the text is in.
+    In each text a fraction `share` of the tokens is selected, at least one. Of these, `masked` become `<mask>`,
+    `random` become a random token, and the rest is unchanged. The model predicts all selected tokens and cannot know
+    which visible tokens are original. Special ids and unknown tokens are never selected. Every choice is a hash of the
+    seeds, the number of the text and the position. So masks change in each epoch, but do not depend on the batch or the
+    process.
 
     Attributes:
-        share: of the words that are chosen.
-        masked, random: of the chosen ones.
-        whole_words: whether all pieces of a word are chosen with it. The last word is finished even beyond `share`.
+        share: fraction of selected tokens.
+        masked, random: fractions of the selected tokens.
+        whole_words: select all pieces of a word together. The last word is completed even beyond `share`.
 
-    Devlin et al. 2019, section 3.1 and appendix A.1; anew each epoch: Liu et al. 2019 (RoBERTa), section 4.1.
+    Devlin et al. 2019, section 3.1 and appendix A.1; new masks in each epoch: Liu et al. 2019 (RoBERTa), section 4.1.
 
     >>> given, wanted = TokenMasking(share=0.5)(np.array([[7, 8, 9, 1]]), np.array([0]), size=11, seeds=(3,))
     >>> given.tolist(), wanted.tolist()
@@ -52,24 +53,24 @@ class TokenMasking:
     def __call__(
         self, ids: Ids, numbers: Ids, *, size: int, seeds: tuple[int, ...], begins: NDArray[np.bool_] | None = None
     ) -> tuple[Ids, Ids]:
-        """Hide words of some texts.
+        """Mask a batch of texts.
 
         Args:
-            ids: [B, T], padded.
-            numbers: [B], which texts these are.
-            size: V, how many ids there are.
-            seeds: what the choice depends on beside number and place: a seed, the epoch.
-            begins: [V], whether an id begins a word; for whole words.
+            ids: padded ids [B, T].
+            numbers: number [B] of each text in the corpus.
+            size: vocabulary size V.
+            seeds: seed and epoch, hashed together with the number and the position.
+            begins: [V], True for ids that start a word; required for whole words.
 
         Returns:
-            What the model is given, and what it is asked for: the ids that were chosen, -100 elsewhere.
+            The masked ids [B, T], and the targets [B, T]: the original ids at selected positions, -100 elsewhere.
         """
         if size <= len(MASKED):
             raise DataError(f"a vocabulary of {size} ids has no words that could be hidden")
         if not ids.size:
             return ids, ids
         places = np.arange(ids.shape[1], dtype=np.uint64)
-        keys = (numbers.astype(np.uint64)[:, None] << _ROOM) + places
+        keys = (numbers.astype(np.uint64)[:, None] << _ROOM) + places  # [B, T], unique per text and position
         chosen = self._chosen(ids, keys, seeds, begins)
         fate = splitmix64(keys, *seeds, _FATE) / 2.0**64
         drawn = (splitmix64(keys, *seeds, _WORD) % np.uint64(size - len(MASKED))).astype(np.int64) + len(MASKED)
@@ -80,17 +81,19 @@ class TokenMasking:
     def _chosen(
         self, ids: Ids, keys: NDArray[np.uint64], seeds: tuple[int, ...], begins: NDArray[np.bool_] | None
     ) -> NDArray[np.bool_]:
-        """[B, T]: those whose hash is among the smallest; the pieces of a word share the hash of its first."""
+        """Return a mask [B, T] of the tokens with the smallest hashes; pieces of a word share the hash of the first."""
         words = ids >= len(MASKED)
         ranks = splitmix64(keys, *seeds, _CHOICE)
         if self.whole_words:
             if begins is None:
                 raise DataError("whole_words needs to know where words begin; characters do not say it")
             firsts = np.where(begins[ids] | ~words, np.arange(ids.shape[1]), 0)
-            ranks = np.take_along_axis(ranks, np.maximum.accumulate(firsts, axis=1), axis=1)
+            # The running maximum gives the position of the first piece of each token's word.
+            ranks = np.take_along_axis(ranks, np.maximum.accumulate(firsts, axis=1), axis=1)  # [B, T]
         ranks = np.where(words, ranks, np.uint64(2**64 - 1))
         counts = words.sum(1)
         wanted = np.clip(np.rint(self.share * counts).astype(np.int64), 1, np.maximum(counts, 1))
+        # Comparing with the k-th smallest hash also selects its ties: the other pieces of the last word.
         last = np.take_along_axis(np.sort(ranks, axis=1), wanted[:, None] - 1, axis=1)
         chosen: NDArray[np.bool_] = words & (ranks <= last)
         return chosen

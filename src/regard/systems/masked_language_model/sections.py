@@ -1,4 +1,4 @@
-"""Recipe sections of masked language models: BERT with its heads, and which words are hidden."""
+"""Recipe sections of masked language models: BERT with its heads, and the masking."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 
 class MaskingSection(Section):
-    """Choice of the masked words."""
+    """Token masking."""
 
     share: float = Field(0.15, gt=0, le=1)
-    """Share of the tokens that are predicted, at least one per text."""
+    """Fraction of the tokens that are selected for prediction, at least one per text."""
     masked: float = Field(0.8, ge=0, le=1)
-    """Share of those that become `<mask>`."""
+    """Fraction of the selected tokens that are replaced by `<mask>`."""
     random: float = Field(0.1, ge=0, le=1)
-    """Share of those that become a random token; the rest stays."""
+    """Fraction of the selected tokens that are replaced by a random token; the rest is unchanged."""
     whole_words: bool = False
-    """Whole-word masking."""
+    """Whole-word masking: select all pieces of a word together."""
 
     @model_validator(mode="after")
     def _shares(self) -> MaskingSection:
@@ -35,20 +35,20 @@ class MaskedTraining(Section):
     """Keys of `train` for masked language models."""
 
     masking: MaskingSection = MaskingSection()
-    """Choice of the masked tokens."""
+    """Selection and replacement of the masked tokens."""
 
 
 MIDDLE = "middle_word"
 
 
 def check_tokenizer(recipe: Recipe) -> None:
-    """Whole words are hidden where there are words."""
+    """Check that whole-word masking is used with a tokenizer that marks word boundaries."""
     if own_keys(recipe.train, MaskedTraining).masking.whole_words and recipe.tokenizer.kind == "characters":
         raise ValueError("kind 'characters' does not know words, and masking.whole_words is true; use another kind")
 
 
 def check_training(recipe: Recipe) -> None:
-    """Next sentences are learned from the two parts of windows, and middle words without masks."""
+    """Check that next-sentence prediction is used with windows, and middle words without masking."""
     if recipe.model.kind == MIDDLE and own_keys(recipe.train, MaskedTraining).masking != MaskingSection():
         raise ValueError("masking hides words, and a middle_word predicts all words and hides none; leave it out")
     if not getattr(recipe.model, "next_sentence", False):

@@ -1,4 +1,4 @@
-"""Hidden words are filled in: how BERT is pretrained, and what it answers."""
+"""The task of masked language modelling: the pretraining objective of BERT, and filling in masks."""
 
 from __future__ import annotations
 
@@ -44,30 +44,29 @@ if TYPE_CHECKING:
     from regard.tasks.splits import Split
 
 SAMPLED = 24
-"""Tokens of a text that samples are made of."""
+"""Number of tokens of a sample."""
 
 
 @dataclass(frozen=True)
 class MaskedBatch:
-    """Texts with tokens hidden, and the hidden tokens; of two texts also whether the second follows the first."""
+    """A batch of masked texts with their targets, and optionally the labels of next-sentence prediction."""
 
     text: Tensor  # [B, T]
-    wanted: Tensor  # [B, T], -100 where nothing is hidden
+    wanted: Tensor  # [B, T], targets; -100 at positions that are not predicted
     text_lengths: Tensor | None = None  # [B]
-    next: Tensor | None = None  # [B], 0 where the second follows
+    next: Tensor | None = None  # [B], 0 if the second text follows the first, 1 if not
 
 
 @dataclass(frozen=True)
 class MaskedLanguageModelling(Task):
-    """Masked language modelling: the loss on hidden words, and texts whose `<mask>` is filled in.
+    """Masked language modelling: the loss on masked tokens, and predictions of `<mask>` in texts.
 
-    A batch holds "text", with words hidden, and "wanted", the ids to be filled in (-100 elsewhere); and "next" [B]
-    where the model also learns whether the second of two texts follows the first. The loss is the mean over what is
-    wanted, plus that of "next".
+    A batch contains the masked "text" and the targets "wanted" (-100 at positions that are not predicted). With
+    next-sentence prediction it also contains "next" [B]. The loss is the mean over the targets, plus that of "next".
 
     Attributes:
         encoders: the tokenizer of "text".
-        smoothing: of the labels.
+        smoothing: label smoothing.
     """
 
     question: ClassVar[str] = "text"
@@ -108,7 +107,7 @@ class MaskedLanguageModelling(Task):
         return self._masked(recipe, split, inner, FIXED)
 
     def _windows(self, recipe: Recipe, split: Split, *, rows: int | None, seed: int, shuffle: bool) -> Feed | None:
-        """Windows of all texts as one, where the recipe reads them so."""
+        """Return windows over the concatenated texts, if the recipe uses windows."""
         window = recipe.train.batch.window
         if window is None:
             return None
@@ -117,9 +116,9 @@ class MaskedLanguageModelling(Task):
         return WindowFeed(split.corpus, rows=rows, window=window, pairs=pairs, seed=seed, shuffle=shuffle)
 
     def _masked(self, recipe: Recipe, split: Split, inner: Feed, seed: int) -> Feed:
-        """A feed with words hidden: anew in each epoch, or always the same where a model is measured."""
+        """Return a masked feed: training draws new masks in each epoch, evaluation uses fixed ones."""
         masking = TokenMasking(**own_keys(recipe.train, MaskedTraining).masking.model_dump())
-        if recipe.model.kind == MIDDLE:  # every word is predicted, and none is hidden
+        if recipe.model.kind == MIDDLE:  # predicts every word, without masks
             masking = TokenMasking(share=1.0, masked=0.0, random=0.0)
         masked = MaskedFeed(inner, masking, self.tokenizer, seed=seed)
         masked.check(split.examples.files)
@@ -134,7 +133,7 @@ class MaskedLanguageModelling(Task):
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """The one of the text."""
+        """The tokenizer of the text."""
         found = self.encoders["text"]
         assert isinstance(found, Tokenizer)
         return found
@@ -151,16 +150,16 @@ class MaskedLanguageModelling(Task):
         return Loss(total, nll.detach(), len(wanted))
 
     def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
-        """Each text with its masks filled in: in the k-th answer by the k-th likeliest token of each.
+        """Return each text with its masks filled in; the k-th prediction uses the k-th most probable token per mask.
 
-        The alignment is that of the masks in the last layer, the mean of its heads, over the text in its frame.
+        The alignment is the attention of the masks in the last layer, averaged over heads, including special tokens.
         """
         return self._answers(model, texts, [self._hidden(text) for text in texts], search, batch)
 
     def _answers(
         self, model: Any, texts: Sequence[str], encoded: Sequence[list[int]], search: Search, batch: int
     ) -> list[list[Prediction]]:
-        """The answers to texts whose ids are known."""
+        """Return the predictions for a batch of encoded texts."""
         check_text_lengths(model, texts, list(map(len, encoded)))
         answers: list[list[Prediction]] = [[] for _ in texts]
         for part, ids, lengths in in_batches(encoded, batch, next(model.parameters()).device):
@@ -180,7 +179,7 @@ class MaskedLanguageModelling(Task):
         return answers
 
     def panels(self, model: Any, text: str, search: Search, *, head: int | None = None) -> list[Panel]:
-        """Return where the masks of a text looked, layer by layer, the mean of the heads."""
+        """Return panels of the attention of the masks in each layer, averaged over heads."""
         no_head(head)
         ids = self._hidden(text)
         (answer,) = self.predict(model, [text], replace(search, n_best=1))[0]
@@ -205,7 +204,7 @@ class MaskedLanguageModelling(Task):
         return [*by_layer, *(panels_by_kind(seen, answer.source_tokens) if isinstance(seen, Captured) else ())]
 
     def samples(self, model: Any, texts: Sequence[str], search: Search, *, tokens: int = SAMPLED) -> list[Prediction]:
-        """Return predictions of words hidden in the beginning of each text."""
+        """Return predictions of masked words in the first tokens of each text."""
         found: list[Prediction] = []
         most = max_text_length(model)
         shown = tokens if most is None else min(tokens, most)
@@ -223,14 +222,14 @@ class MaskedLanguageModelling(Task):
         return found
 
     def _hidden(self, text: str) -> list[int]:
-        """The ids of a text in which `<mask>` stands for what is hidden."""
+        """Encode a text that contains `<mask>`."""
         tokenizer = self.tokenizer
         parts = text.split(MASKED[MASK])
         if len(parts) == 1 and text.strip():
             raise TextError(
                 f"there is no {MASKED[MASK]} in {shortened(text)!r}; write one for each token to be filled in"
             )
-        if tokenizer.kind != "characters":
+        if tokenizer.kind != "characters":  # among characters, a space is a token
             parts = [part.strip(" ") for part in parts]
         ids = tokenizer.encode(parts[0])
         for part in parts[1:]:
@@ -238,7 +237,7 @@ class MaskedLanguageModelling(Task):
         return ids
 
     def _text(self, ids: Sequence[int]) -> str:
-        """`_hidden` undone."""
+        """Decode ids; the inverse of `_hidden`."""
         between = MASKED[MASK] if self.tokenizer.kind == "characters" else f" {MASKED[MASK]} "
         return between.join(self.tokenizer.decode(part) for part in _parts(ids, MASK)).strip()
 
@@ -259,18 +258,19 @@ class MaskedLanguageModelling(Task):
 def _watched(
     model: nn.Module, layers: int | None = None, *, vectors: bool = False
 ) -> AbstractContextManager[Mapping[str, list[Weights]]]:
-    """Capture the attention of a BERT's layers; of an ensemble nothing."""
+    """Capture the attention of the layers of a BERT; nothing for an ensemble."""
     return capture(model, layers=layers, vectors=vectors) if isinstance(model, Bert) else nullcontext({})
 
 
 def _at_masks(weights: Tensor, ids: list[int]) -> Tensor:
-    """[T, S] of a padded text in its frame -> [masks, S], without padding."""
+    """Select the rows of the masks from weights [T, S] -> [masks, S], without padding."""
+    # Offset by the BOS token in front; columns behind the closing EOS are padding.
     places = [place + 1 for place, index in enumerate(ids) if index == MASK]
     return weights[places, : len(ids) + FRAME].float()
 
 
 def _parts(ids: Sequence[int], between: int) -> list[list[int]]:
-    """Ids apart where one of them stands.
+    """Split ids at each occurrence of a separator id.
 
     >>> _parts([7, 4, 8, 9], 4)
     [[7], [8, 9]]

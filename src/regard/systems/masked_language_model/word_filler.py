@@ -1,4 +1,4 @@
-"""Models that fill in words by the states of any encoder: hidden words, or the word between two directions."""
+"""Models that predict words from encoder states: masked words, or each word from its left and right context."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from regard.models.model_output import ModelOutput
 
 
 class WordFiller(nn.Module, abc.ABC):
-    r"""A head for words over the states of an encoder.
+    r"""Word prediction head over the states of an encoder.
 
     .. math:: p(w_t) = \mathrm{softmax}(E\, \mathrm{norm}(\mathrm{gelu}(W h_t + b)) + c)
 
-    E is the embedding of the words (tied), so W maps states to its width.
+    E is the tied word embedding; W maps states to its width.
 
     Args:
         encoder: encoder of the text, with its embedding as `words.table`.
@@ -29,7 +29,7 @@ class WordFiller(nn.Module, abc.ABC):
     def __init__(self, encoder: nn.Module) -> None:
         super().__init__()
         self.encoder = encoder
-        table: Any = getattr(encoder, "words").table  # noqa: B009, of the encoders below
+        table: Any = getattr(encoder, "words").table  # noqa: B009, present in all supported encoders
         self.word_map = nn.Linear(width_of(self, encoder), table.embedding_dim)
         self.word_norm = nn.LayerNorm(table.embedding_dim)
         self.output_map = nn.Linear(table.embedding_dim, table.num_embeddings)
@@ -38,21 +38,22 @@ class WordFiller(nn.Module, abc.ABC):
 
     @abc.abstractmethod
     def states(self, text: Tensor, lengths: Tensor | None) -> Tensor:
-        """Return what each word is predicted from, [B, T, C]."""
+        """Return the state [B, T, C] that predicts each word."""
 
     def forward(self, text: Tensor, lengths: Tensor | None = None, chosen: Tensor | None = None) -> ModelOutput:
-        """Words [B, T] of true `lengths` [B] -> logits [B, T, V]; of those `chosen` [B, T] alone, N in all, [N, V]."""
+        """Words [B, T], `lengths` [B] -> logits [B, T, V], or [N, V] for the N True positions in `chosen` [B, T]."""
         states = self.states(text, lengths)
-        states = states if chosen is None else states[chosen]
+        # Selected before the output layer, which is by far the most expensive part with a large vocabulary.
+        states = states if chosen is None else states[chosen]  # [B, T, C] or [N, C]
         logits: Tensor = self.output_map(self.word_norm(F.gelu(self.word_map(states))))
         return ModelOutput(logits)
 
 
 class MaskedLM(WordFiller):
-    """Masked language model over any encoder: each hidden word from its state.
+    """Masked language model over any encoder: predicts each masked word from its state.
 
-    A bidirectional RNN sees the word that it is to predict, unless it is hidden in the input: of the selected words
-    those that stay teach it to copy, which is why they are few. A forward RNN knows only the words before.
+    A bidirectional RNN sees the target unless it is masked in the input. Selected words that stay unchanged teach it to
+    copy, so their fraction should be small. A forward RNN sees only the preceding words.
 
     Args:
         encoder: encoder of the text, by `kind` and its arguments in a recipe. BERT's own heads are `kind: bert`.
@@ -78,12 +79,12 @@ class MaskedLM(WordFiller):
 
 
 class MiddleWord(WordFiller):
-    r"""Each word from both sides: the forward state before it, and the backward state behind it.
+    r"""Predicts each word from both sides: the forward state before it, and the backward state after it.
 
     .. math:: p(w_t \mid w_{<t}, w_{>t}) = \mathrm{softmax}(E\, f([\overrightarrow{h}_{t-1}; \overleftarrow{h}_{t+1}]))
 
-    No word is hidden, and all are predicted in one pass: neither state has read w_t. That holds for one layer; a second
-    one would read both directions of the first, and through them the word itself.
+    No word is masked, and all positions are predicted in parallel, because neither state depends on w_t. This holds for
+    one layer only: a second layer would receive both directions of the first, and thus the word itself.
 
     Args:
         encoder: bidirectional recurrent encoder of one layer.
@@ -108,7 +109,8 @@ class MiddleWord(WordFiller):
     def states(self, text: Tensor, lengths: Tensor | None) -> Tensor:
         encoded: Encoded = self.encoder(text, lengths)
         before, behind = encoded.states.chunk(2, dim=2)
-        if lengths is not None:  # no backward state behind the last word
+        if lengths is not None:  # there is no backward state after the last word
             inside = torch.arange(text.shape[1], device=text.device) < lengths.to(text.device).unsqueeze(1)
             behind = behind.masked_fill(~inside.unsqueeze(2), 0.0)
+        # Forward states move one position right, backward states one left, so that position t excludes w_t.
         return torch.cat((F.pad(before[:, :-1], (0, 0, 1, 0)), F.pad(behind[:, 1:], (0, 0, 0, 1))), dim=2)

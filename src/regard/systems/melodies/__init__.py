@@ -1,4 +1,4 @@
-"""Melodies in ABC notation: language models of tunes that one can hear."""
+"""Melodies in ABC notation: language models of tunes, with playback as MIDI and WAV."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ABC notation: one melody from text to notes, with everything that is wrong with it."""
+"""Parser of ABC notation: converts a tune to notes, and collects all errors."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from regard.systems.melodies.keys import SEMITONES, signature
 from regard.systems.melodies.notes import Note
 from regard.systems.melodies.repeats import Item, unfold_repeats
 
-_FIELD = re.compile(r"\s*([A-Za-z]):(?![|:])(.*)")  # "A:|" is a note before the end of a repeat
+_FIELD = re.compile(r"\s*([A-Za-z]):(?![|:])(.*)")  # "A:|" is not a field but a note before the end of a repeat
 _METRE = re.compile(r"(\d+)/(\d+)")
 _LENGTH = re.compile(r"(\d*)(/*)(\d*)")
 _ACCIDENTALS = {"^^": 2, "^": 1, "=": 0, "_": -1, "__": -2}
-_TUPLETS = {2: 3, 3: 2, 4: 3, 6: 2, 8: 3}  # so many notes in the time of so many; others depend on the metre
+_TUPLETS = {2: 3, 3: 2, 4: 3, 6: 2, 8: 3}  # n notes in the time of m; other n depend on the metre
 _NOTE = r"(?:\^\^|__|[\^=_])?[A-Ga-g][,']*|[zx]"
 _TOKEN = re.compile(
     rf"""
@@ -35,7 +35,7 @@ _TOKEN = re.compile(
 
 
 class Metre(NamedTuple):
-    """A metre: its length in whole notes, and whether it counts in groups of three."""
+    """A metre: bar length in whole notes, and True if it is compound (groups of three)."""
 
     length: Fraction | None
     compound: bool = False
@@ -46,12 +46,12 @@ class Tune:
     """A parsed melody.
 
     Attributes:
-        title: its field T, "" without one.
-        key: its first key.
-        notes: as they are played, repeats written out.
+        title: field T; "" if it is missing.
+        key: the first key.
+        notes: notes in playing order, with repeats unfolded.
         tempo: quarter notes per minute.
-        errors: why it is not ABC, each with line and column; none of a tune that parses.
-        remarks: irregularities of a tune that parses: bars of another length than the metre's, open repeats.
+        errors: syntax errors with line and column; empty for a valid tune.
+        remarks: irregularities of a valid tune: bars whose length differs from the metre, open repeats.
     """
 
     title: str
@@ -63,14 +63,14 @@ class Tune:
 
 
 def parse(text: str) -> Tune:
-    """Parse one tune in the part of ABC 2.1 that melodies need.
+    """Parse one tune in the subset of ABC 2.1 for melodies.
 
-    Fields are X, T, M, L, Q and K, the last four also between lines of music and as `[K:D]`; all others are read over.
-    Music is notes with accidentals, octaves and lengths, rests, ties, tuplets, dotted rhythms, bars, repeats and
-    endings. Chord symbols, grace notes, slurs and decorations are read over; of notes that sound together the highest
-    is kept. An accidental holds for its letter in all octaves until the bar ends.
+    The fields are X, T, M, L, Q and K, the last four also between lines of music and as `[K:D]`; all others are
+    ignored. Music consists of notes with accidentals, octaves and lengths, rests, ties, tuplets, dotted rhythms, bars,
+    repeats and endings. Chord symbols, grace notes, slurs and decorations are ignored; of simultaneous notes the
+    highest is kept. An accidental applies to its letter in all octaves until the end of the bar.
 
-    Nothing is raised: `errors` and `remarks` have one sentence per problem.
+    The function does not raise: `errors` and `remarks` contain one sentence per problem.
 
     >>> tune = parse("M:2/4\\nL:1/8\\nK:D\\n|:F2 ^G>A:|")
     >>> [(note.pitch, note.beats) for note in tune.notes[:3]], len(tune.notes)
@@ -96,11 +96,11 @@ class _Parser:
     remarks: list[str] = field(default_factory=list)
     accidentals: dict[str, int] = field(default_factory=dict)
     bar: Fraction = Fraction(0)
-    inner: bool = False  # the bar began with a plain bar line
+    inner: bool = False  # the bar starts with a plain bar line
     tied: bool = False
-    stretch: Fraction = Fraction(1)  # of the notes of a tuplet
+    stretch: Fraction = Fraction(1)  # duration factor of the notes of a tuplet
     stretched: int = 0
-    dotted: Fraction = Fraction(1)  # of the note behind > or <
+    dotted: Fraction = Fraction(1)  # duration factor of the note after > or <
     where: str = ""
 
     def parsed(self, text: str) -> Tune:
@@ -159,7 +159,7 @@ class _Parser:
 
     @property
     def _unit(self) -> Fraction:
-        """The length of a note without a number: a sixteenth in metres below 3/4, an eighth in others."""
+        """Return the default note length: a sixteenth in metres below 3/4, an eighth in others."""
         short = self.metre.length is not None and self.metre.length < Fraction(3, 4)
         return self.unit or (Fraction(1, 16) if short else Fraction(1, 8))
 
@@ -213,7 +213,7 @@ class _Parser:
         return pitch
 
     def _times(self, written: str) -> Fraction:
-        """Return the length behind a note: 3, /2, 3/2, / for a half, // for a quarter."""
+        """Return the length factor of a note: 3, /2, 3/2, / for a half, // for a quarter."""
         above, slashes, below = _LENGTH.fullmatch(written).groups()  # type: ignore[union-attr]
         bottom = int(below) if below else 2 ** len(slashes)
         if not bottom or above == "0" or max(int(above or 1), bottom) > 64:
@@ -227,7 +227,7 @@ class _Parser:
             length *= self.stretch
             self.stretched -= 1
         place = len(self.items) - 1
-        while place >= 0 and self.items[place].kind == "bar":  # ties go over bar lines, empty bars among them
+        while place >= 0 and self.items[place].kind == "bar":  # ties continue across bar lines and empty bars
             place -= 1
         before = self.items[place] if place >= 0 else None
         if self.tied and before is not None and before.kind == "note" and before.pitch == pitch is not None:
@@ -238,7 +238,7 @@ class _Parser:
         self.tied, self.dotted = False, Fraction(1)
 
     def _broken(self, signs: str) -> None:
-        """Lengthen the note before `>` by a half and halve the note behind it; `<` the other way round."""
+        """Lengthen the note before `>` by half and halve the note after it; `<` does the opposite."""
         last = self.items[-1] if self.items else None
         if last is None or last.kind != "note" or len(signs) > 3:
             self.errors.append(f"{self.where}: {signs} stands between two notes")
@@ -274,7 +274,7 @@ class _Parser:
         self.inner = plain
 
     def _ended(self, *, last: bool) -> None:
-        """Compare a bar with the metre; one beside the beginning, the end or a repeat may be a part of a bar."""
+        """Check the length of a bar; next to the beginning, the end or a repeat it may be incomplete."""
         length, full = self.bar, self.metre.length
         self.bar = Fraction(0)
         if self.stretched:
@@ -286,7 +286,7 @@ class _Parser:
 
 
 def tunes(text: str) -> Iterator[tuple[int, str]]:
-    """Yield each tune of a file, with the number of its first line; a tune begins with a line X.
+    """Yield each tune of a file with the number of its first line; a tune starts with a field X.
 
     >>> list(tunes("% reels\\nX:1\\nK:G\\nG|\\n\\nX:2\\nK:D\\nD|"))
     [(2, 'X:1\\nK:G\\nG|'), (6, 'X:2\\nK:D\\nD|')]

@@ -1,4 +1,4 @@
-"""Generated airs: short melodies of a small grammar, whose phrases return."""
+"""Generated airs: short melodies from a small grammar, with repeated phrases."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LOW, _HIGH = -2, 9  # degrees of the scale above the tonic
 
 
 class AirMetre(NamedTuple):
-    """A metre: the rhythms of a bar, in eighths with groups apart, and the length of the last note."""
+    """A metre: the rhythms of a bar, in groups of eighths, and the length of the last note."""
 
     name: str
     rhythms: tuple[tuple[tuple[int, ...], ...], ...]
@@ -37,14 +37,14 @@ _METRES = (
 class Airs(Generated):
     """Airs of two repeated parts of four bars in ABC notation: |:a b a c:| |:d b d c:|.
 
-    Key, metre, the rhythm of each of the bars a, b, c, d and each step of the melody are drawn evenly; c is a long
-    tonic. A bar that returns follows from the one before, to whoever looks back. All bars are full. A melody begins
-    each bar at a degree of its own and moves by a second or a third.
+    Key, metre, the rhythm of each of the bars a, b, c, d and each step of the melody are drawn uniformly; c is a long
+    tonic. A repeated bar is determined by its first occurrence, so a model can copy it by attention. All bars are
+    complete. Each bar starts at its own degree, and the melody moves by a second or a third.
 
     Args:
         split: "train" (80% of all airs), "valid" or "test" (10% each).
-        size: how many airs.
-        seed: another seed, other airs.
+        size: number of airs.
+        seed: seed of the airs.
 
     >>> print(Airs(size=1)[0].fields["text"])
     M:6/8
@@ -63,7 +63,7 @@ class Airs(Generated):
         return Example({"text": self._air(index).text}, self.where(index))
 
     def surprise(self, index: int) -> float:
-        """Return the nats of an air that no one can know, -log of the probability of its choices."""
+        """Return -log p of the random choices of an air in nats, a lower bound of the expected loss."""
         return self._air(index).surprise
 
     def _air(self, index: int) -> _Air:
@@ -85,7 +85,7 @@ class _Air(NamedTuple):
 
 
 class _CountedDice(Dice):
-    """Even draws, and the nats of all of them."""
+    """Uniform draws, with the sum of their nats."""
 
     surprise = 0.0
 
@@ -95,7 +95,7 @@ class _CountedDice(Dice):
 
 
 def _bar(dice: Dice, metre: AirMetre, tonic: int) -> str:
-    """Return a bar of notes: a rhythm, a first degree of the chord of the tonic, and steps."""
+    """Return a bar of notes: a rhythm, a first degree from the tonic chord, and steps."""
     groups = dice.of(metre.rhythms)
     degree: int | None = None
     written: list[str] = []
@@ -113,7 +113,7 @@ def _bar(dice: Dice, metre: AirMetre, tonic: int) -> str:
 
 
 def _note(place: int, length: int) -> str:
-    """Return a note by its place in the scale, counted in letters from middle C.
+    """Return a note in ABC notation by its diatonic distance from middle C.
 
     >>> _note(0, 1), _note(-1, 2), _note(7, 3), _note(14, 1)
     ('C', 'B,2', 'c3', "c'")

@@ -1,4 +1,4 @@
-"""Baselines of melodies: n-grams of characters."""
+"""Baselines of melodies: character n-gram models."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ORDERS = (3, 4, 5, 6, 7)
 
 
 def baselines(recipe: Recipe) -> Iterator[tuple[str, dict[str, float]]]:
-    """Yield n-grams with Witten-Bell smoothing and their nats per character on test, or on valid without a test."""
+    """Yield Witten-Bell n-gram models with nats per character on the test split, or on valid if there is no test."""
     train = examples(recipe, "train")
     measured = examples(recipe, "test") or examples(recipe, "valid")
     assert train is not None
@@ -24,11 +24,11 @@ def baselines(recipe: Recipe) -> Iterator[tuple[str, dict[str, float]]]:
 
 
 def character_nats(known: Sequence[str], asked: Sequence[str], *, order: int) -> float:
-    """Return the mean of -log p per character by n-grams of other texts; the end of each text counts as one.
+    """Return the mean -log p per character under n-grams of other texts; the end of a text counts as a character.
 
     Args:
-        known: the texts that are counted.
-        asked: the texts that are measured; characters that no known text has are one.
+        known: texts in which n-grams are counted.
+        asked: texts to score; all characters unseen in `known` are treated as one.
         order: n.
 
     >>> round(character_nats(["aab"], ["a"], order=1), 4)       # p(a) = (2 + 3 / 4) / (4 + 3), p(end) = (1 + 3 / 4) / 7

@@ -1,4 +1,4 @@
-"""`regard play`: generate tunes, or read them from a file, and write them as ABC, MIDI and WAV."""
+"""`regard play`: generate tunes or read them from a file, and write ABC, MIDI and WAV."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def command(
         list[str] | None, typer.Option(help="Search settings that differ from the recipe's: --decode temperature=0.7")
     ] = None,
 ) -> None:
-    """Generate melodies and write each as ABC, MIDI and WAV; list all that is wrong with them."""
+    """Generate melodies, write each as ABC, MIDI and WAV, and list their errors."""
     if tempo is not None and not 10 <= tempo <= 1000:
         fail(f"--tempo {tempo:g}: it lies between 10 and 1000 quarter notes per minute")
     if output.exists() and not output.is_dir():

@@ -7,7 +7,9 @@ import re
 LETTERS = "CDEFGAB"
 SEMITONES = dict(zip(LETTERS, (0, 2, 4, 5, 7, 9, 11), strict=True))
 _SHARPS = "FCGDAEB"  # the order in which sharps are added; flats come in the reverse order
-_FIFTHS = {letter: place - 1 for place, letter in enumerate(_SHARPS)}  # sharps of the major key of each letter
+_FIFTHS = {
+    letter: place - 1 for place, letter in enumerate(_SHARPS)
+}  # number of sharps of the major key of each letter
 _MODES = {
     "": 0,
     "maj": 0,
@@ -25,13 +27,13 @@ _KEY = re.compile(r"([A-G])([#b]?)\s*([A-Za-z]*)(?:\s.*)?")
 
 
 def signature(key: str) -> dict[str, int]:
-    """Return the semitones by which a key raises or lowers each letter.
+    """Return the accidentals of a key in semitones per letter.
 
     Args:
-        key: as the field K of ABC has it: a letter, `#` or `b`, and a mode: `G`, `Bb`, `F#m`, `D dorian`.
+        key: value of the ABC field K: a letter, `#` or `b`, and a mode: `G`, `Bb`, `F#m`, `D dorian`.
 
     Raises:
-        ValueError: no such key.
+        ValueError: the key is unknown.
 
     >>> signature("A"), signature("Gm")
     ({'F': 1, 'C': 1, 'G': 1}, {'B': -1, 'E': -1})

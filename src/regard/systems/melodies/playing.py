@@ -1,4 +1,4 @@
-"""Tunes from a run or a file, and their files of notation and sound."""
+"""Tunes sampled from a run or read from a file, and their output as ABC, MIDI and WAV."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from regard.systems.melodies.abc import tunes as tunes_of
 from regard.systems.melodies.notes import tones, write_midi
 
 _RATE = 16000
-_LONGEST = 600.0  # seconds of one recording
-_TOGETHER = 64  # tunes that are sampled side by side
+_LONGEST = 600.0  # maximum seconds of a recording
+_TOGETHER = 64  # tunes per sampling batch
 
 
 def generated(
     run: Path, prompt: str, count: int, *, seed: int = 0, overrides: list[str] | None = None
 ) -> list[tuple[str, Tune]]:
-    """Return sampled tunes as text and parsed.
+    """Return sampled tunes, as text and parsed.
 
     Args:
-        run: of the task melody.
-        prompt: how they begin; "" for a tune of any metre and key.
-        count: how many.
-        seed: of the samples.
-        overrides: of the recipe: `["decode.temperature=0.7"]`.
+        run: run of the task melody.
+        prompt: beginning of the tunes; "" for any metre and key.
+        count: number of tunes.
+        seed: seed of the samples.
+        overrides: overrides of the recipe: `["decode.temperature=0.7"]`.
     """
     predictor = load(run, overrides=overrides)
     texts: list[str] = []
@@ -47,21 +47,21 @@ def read(path: Path) -> list[tuple[str, Tune]]:
 
 
 def write(path: Path, text: str, tune: Tune, *, tempo: float | None = None) -> None:
-    """Write a tune as .abc, and one that parses also as .mid and .wav.
+    """Write a tune as .abc, and if it is valid also as .mid and .wav.
 
     Args:
-        path: of the files, without a suffix.
-        text: in ABC notation.
-        tune: the same, parsed.
-        tempo: quarter notes per minute; None for that of the tune.
+        path: path of the files without a suffix.
+        text: the tune in ABC notation.
+        tune: the parsed tune.
+        tempo: quarter notes per minute; None for the tempo of the tune.
 
     Raises:
-        DataError: the tune is too long for a recording; its other files are written.
+        DataError: the tune is too long for a recording; the other files are still written.
     """
     first = "" if text.startswith("X:") else "X:1\n"
     path.with_suffix(".abc").write_text(f"{first}{text}\n", encoding="utf-8")
     if tune.errors:
-        for suffix in (".mid", ".wav"):  # those of an earlier tune of this number
+        for suffix in (".mid", ".wav"):  # stale files of an earlier tune with this number
             path.with_suffix(suffix).unlink(missing_ok=True)
         return
     speed = tempo or tune.tempo

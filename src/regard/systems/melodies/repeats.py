@@ -1,4 +1,4 @@
-"""Repeats and endings of a melody, written out."""
+"""Unfolding of repeats and endings of a melody."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class Item(NamedTuple):
     """A note, or a mark between notes.
 
     Attributes:
-        kind: a note or rest, a bar line, a double one, the begin and the end of a repeat, or an ending.
-        pitch: of a note; None for a rest.
-        length: of a note, in whole notes.
-        number: of an ending.
+        kind: a note or rest, a bar line, a double bar line, the start or the end of a repeat, or an ending.
+        pitch: pitch of a note; None for a rest.
+        length: length of a note in whole notes.
+        number: number of an ending.
     """
 
     kind: Literal["note", "bar", "double", "open", "close", "ending"]
@@ -26,14 +26,14 @@ class Item(NamedTuple):
 
 
 def unfold_repeats(items: Sequence[Item], remarks: list[str]) -> list[Note]:
-    """Return the notes as they are played.
+    """Return the notes in playing order.
 
-    A repeat without a beginning begins behind the repeat before it, or at the first note. Under the first ending the
-    music returns; the second time it skips to the second ending.
+    A repeat without a start mark starts after the previous repeat, or at the first note. At the end of the first ending
+    the music repeats; the second pass skips to the second ending.
 
     Args:
-        items: in the order of the text.
-        remarks: gets a sentence for a repeat that is never closed.
+        items: notes and marks in the order of the text.
+        remarks: list to which a sentence is appended for a repeat that is never closed.
 
     >>> a, b, c = (Item("note", pitch, Fraction(1, 4)) for pitch in (60, 62, 64))
     >>> first, second, close = Item("ending", number=1), Item("ending", number=2), Item("close")
@@ -66,7 +66,7 @@ def unfold_repeats(items: Sequence[Item], remarks: list[str]) -> list[Note]:
 
 
 def _behind_first(items: Sequence[Item], at: int) -> int:
-    """Return where the music goes on the second time: behind the end of the first ending."""
+    """Return the index at which the second pass continues, after the first ending."""
     for place in range(at, len(items)):
         if items[place].kind == "close":
             return place + 1

@@ -14,29 +14,29 @@ if TYPE_CHECKING:
 
 
 class AirsData(GeneratedData):
-    """Short melodies of a grammar, whose phrases return; generated."""
+    """Short melodies from a grammar, with repeated phrases; generated."""
 
     made: ClassVar[str] = "regard.systems.melodies.airs:Airs"
 
     format: Literal["airs"]
     """Selects this format."""
     train_size: int = Field(4000, ge=1)
-    """Number of airs to learn from."""
+    """Number of training airs."""
     valid_size: int = Field(200, ge=1)
-    """Number of airs to validate on."""
+    """Number of validation airs."""
     test_size: int = Field(500, ge=1)
-    """Number of airs to test on; none of them is in the training data."""
+    """Number of test airs; none of them occurs in the training data."""
     seed: int = 0
-    """Another seed gives other airs."""
+    """Seed of the airs."""
 
 
 class TunesData(SplitFiles):
-    """Melodies in ABC notation; a file, or a pattern of files such as `*.abc`, has many tunes."""
+    """Melodies in ABC notation, from a file of tunes or a pattern of files such as `*.abc`."""
 
     format: Literal["abc"]
     """Selects this format."""
     chords: Literal["drop", "keep"] = "drop"
-    """Chord symbols such as "Am": left out, or learned with the melody."""
+    """Treatment of chord symbols such as "Am": dropped, or kept as part of the text."""
 
     def reader(self, named: str, reading: FieldLayout) -> DataReader:
         from regard.systems.melodies.tune_files import Tunes

@@ -1,4 +1,4 @@
-"""Melodies: a language model of characters whose texts are tunes."""
+"""The task of melodies: character language modelling of tunes in ABC notation."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from regard.tasks.prediction import Prediction
 
 _INLINE = re.compile(r"\s*([MLK]:(?![|:])\S+)\s*")
 SHOWN = 16
-"""Characters of a tune that samples continue: about its fields."""
+"""Number of prompt characters of a sample, about the length of the header fields."""
 
 
 @dataclass(frozen=True)
 class Melodies(LanguageModelling):
-    """Language modelling of tunes: a prompt is a header, or the beginning of a tune."""
+    """Language modelling of tunes; a prompt is a header or the beginning of a tune."""
 
     def parse(self, given: Any) -> Any:
-        """Return the beginning of a tune; its fields may stand on one line: `M:6/8 K:G |:G2A`."""
+        """Parse the beginning of a tune; its fields may be on one line: `M:6/8 K:G |:G2A`."""
         parsed = super().parse(given)
         return plain_prompt(parsed) if isinstance(parsed, str) else parsed
 
@@ -31,7 +31,7 @@ class Melodies(LanguageModelling):
 
 
 def plain_prompt(text: str) -> str:
-    """Return the beginning of a tune as training texts are written.
+    """Return the beginning of a tune in the layout of the training texts.
 
     >>> plain_prompt("M:6/8 K:G |:G2A"), plain_prompt("T:Mine\\nM:6/8\\nK:G")
     ('M:6/8\\nK:G\\n|:G2A', 'M:6/8\\nK:G\\n')

@@ -1,4 +1,4 @@
-"""Tunes of ABC files as texts for a model of characters."""
+"""Reader of ABC files: tunes as texts for a character model."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from regard.data.formats.lines import opened
 from regard.data.problems import DataError
 from regard.systems.melodies.abc import parse, tunes
 
-_KEPT = "MLK"  # the fields that decide how music sounds, in their order in a text
+_KEPT = "MLK"  # fields that affect the sound, in their order in a text
 _FIELD = re.compile(r"([A-Za-z]):(?![|:])\s*(.*)")
 _CHORD = re.compile(r'"[^"]*"')
 
 
 @dataclass(frozen=True)
 class Tunes(DataReader):
-    """Tunes of one ABC file, or of all that a pattern such as `*.abc` matches: the field "text".
+    """Tunes of one ABC file, or of all files that match a pattern such as `*.abc`, in the field "text".
 
-    A text has the fields M, L and K, a line each, and then the music. Music that no other field divides is one line.
-    Titles, sources, parts and comments are left out.
+    A text contains the fields M, L and K, one per line, and then the music. Consecutive lines of music are joined.
+    Titles, sources, parts and comments are removed.
 
     Args:
         path: the file or the pattern.
-        chords: "drop" leaves chord symbols out, "keep" keeps them.
+        chords: "drop" removes chord symbols, "keep" keeps them.
 
     >>> from tempfile import mkdtemp
     >>> path = Path(mkdtemp()) / "reels.abc"
@@ -67,14 +67,14 @@ class Tunes(DataReader):
 
 
 def playable_part(tune: str, *, chords: bool = False) -> str:
-    """Return the part of a tune that decides how it sounds: metre, length, key and music.
+    """Return the parts of a tune that affect its sound: metre, length, key and music.
 
     >>> playable_part('X:1\\nT:A tune\\nM:3/4\\nK:D\\nP:A\\n"D"d2 f2 a2|\\\\\\nf6|\\nK:G\\nG6|')
     'M:3/4\\nK:D\\nd2 f2 a2|f6|\\nK:G\\nG6|'
     """
     header: dict[str, str] = {}
     body: list[str] = []
-    joins = False  # the line before was music too
+    joins = False  # True if the previous line was music
     for raw in tune.splitlines():
         line = raw.partition("%")[0].strip()
         if (named := _FIELD.match(line)) is not None:

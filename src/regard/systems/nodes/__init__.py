@@ -1,4 +1,4 @@
-"""Nodes: labels for the nodes of one graph."""
+"""Nodes: node classification in one graph."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Baselines of node classification: the frequent label, features alone, edges alone, and both without attention.
+"""Baselines of node classification: the majority label, features alone, edges alone, and both without attention.
 
-Each has one setting, which the validation nodes choose; none of them draws numbers at random.
+The single hyperparameter of each is chosen on the validation nodes. All are deterministic.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ def averaging(graph: Graph, *, loops: bool) -> Tensor:
         edges = torch.cat((edges, torch.arange(size).expand(2, -1)), 1)
     degree = edges[1].bincount(minlength=size).double().clamp(min=1)
     weights = (degree[edges[0]] * degree[edges[1]]).rsqrt()
+    # Rows of the matrix are targets, while `edges` has sources first.
     return torch.sparse_coo_tensor(edges.flip(0), weights, (size, size), check_invariants=False).coalesce()
 
 
@@ -61,7 +62,7 @@ def features(graph: Graph, *, hops: int = 0) -> Tensor:
     Wu et al. 2019, "Simplifying Graph Convolutional Networks", equation 8.
     """
     counts = torch.from_numpy(graph.row_ends).diff()
-    rows = torch.arange(len(graph.names)).repeat_interleave(counts)
+    rows = torch.arange(len(graph.names)).repeat_interleave(counts)  # [K], node of each value
     found = torch.zeros(len(graph.names), graph.width, dtype=torch.float64)
     found[rows, torch.from_numpy(graph.columns)] = torch.from_numpy(graph.values).double()
     edges = averaging(graph, loops=True)

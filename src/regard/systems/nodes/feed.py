@@ -1,4 +1,4 @@
-"""One graph as all batches there are."""
+"""Feed of a single full-graph batch per epoch."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 class GraphFeed(Feed):
-    """The whole graph in each update, which is an epoch; several processes divide the nodes to learn from.
+    """Full-batch feed: each update is an epoch over the whole graph; several processes share the training nodes.
 
     Args:
-        task: the graph.
-        members: the nodes that are asked for.
+        task: task with the graph.
+        members: nodes to classify.
     """
 
     per_epoch = 1

@@ -1,4 +1,4 @@
-"""Graph attention networks: a label for each node, by what it and its neighbours are."""
+"""Graph attention networks (GAT) for node classification."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from regard.ops.graph import GraphAttended, KnownEdges
 
 
 class GraphTrace(NamedTuple):
-    """Outputs of a network, and the reads of each of its layers.
+    """Outputs of a network, and the attention of each layer.
 
     Attributes:
         logits: [N, classes].
-        reads: one a layer, the first layer first, on the same edges.
+        reads: attention of each layer, from first to last, all over the same edges.
     """
 
     logits: Tensor
@@ -27,34 +27,34 @@ class GraphTrace(NamedTuple):
 
 
 class GAT(nn.Module):
-    r"""Layers of graph attention, each node reading its neighbours and itself; L layers see L edges far.
+    r"""Graph attention network: in each of L layers, a node attends to its neighbours and itself.
 
     .. math:: h^{l+1}_i = \Big\Vert_{k=1}^{H} \mathrm{ELU}\Big(\sum_{j \in N(i) \cup \{i\}}
               \alpha^{lk}_{ij} W^{lk} h^l_j + b^{lk}\Big), \quad
               \text{logits}_i = \frac{1}{H'} \sum_{k=1}^{H'} \sum_j \alpha^{Lk}_{ij} W^{Lk} h^{L-1}_j + b
 
-    In training three things are dropped with one probability: the inputs of each layer, for each head apart, the
-    weights α, and what nodes say, W h.
+    In training, dropout with one probability applies to the inputs of each layer, separately per head, to the weights
+    α, and to the values W h.
 
     Args:
-        input_dim: C, the width of a node's features.
-        num_classes: how many labels there are.
+        input_dim: number C of features per node.
+        num_classes: number of labels.
         hidden_dim: width of one head.
         num_heads: number H of heads of each hidden layer, concatenated.
         output_heads: number H' of heads of the last layer, averaged.
         num_layers: number L of layers.
         residual: add the input of each layer between the first and the last to its output, as the paper does for unseen
-            graphs (section 3.3, three layers). It is added behind the ELU: h + ELU(read). The authors' code adds it
-            inside, ELU(read + W h + b) with a map for each head, and where widths are equal not at all.
-        dropout: dropout of features and hidden states, of weights, and of the contexts.
+            graphs (section 3.3, three layers). It is added after the ELU: h + ELU(context). The authors' code adds it
+            before, ELU(context + W h + b) with one map per head, and omits it where widths are equal.
+        dropout: dropout of features and hidden states, of attention weights, and of the values.
         negative_slope: slope of the LeakyReLU of the energies below 0.
 
-    Shapes: features [N, C], a tensor or `SparseRows`; edges [2, E] (source, target: the target reads the source), with
-    or without loops -> logits [N, classes].
+    Shapes: features [N, C], a tensor or `SparseRows`; edges [2, E] (source, target: the target attends to the source),
+    with or without self-loops -> logits [N, classes].
 
     Veličković, Cucurull, Casanova, Romero, Liò & Bengio 2018, "Graph Attention Networks", section 3.3. The defaults are
-    its network for Cora and Citeseer; see `regard.nn.GraphAttention`. The paper speaks of dropped inputs and weights;
-    the third place, and each head apart, are the authors' program's.
+    its network for Cora and Citeseer; see `regard.nn.GraphAttention`. The paper describes dropout of inputs and
+    weights; dropout of the values, and separate masks per head, follow the authors' code.
 
     >>> import torch
     >>> model = GAT(7, 3).eval()
@@ -110,13 +110,13 @@ class GAT(nn.Module):
         return ModelOutput(self.trace(features, edges).logits)
 
     def trace(self, features: Tensor | SparseRows, edges: Tensor) -> GraphTrace:
-        """The same, and what each layer read; all on the edges with a loop on each node."""
-        shared = self.known(edges, features.shape[0])
+        """Return the logits and the attention of each layer, all over the edges with a self-loop per node."""
+        shared = self.known(edges, features.shape[0])  # sorted once with loops, and reused by all layers
         reads: list[GraphAttended] = []
         state: Tensor | SparseRows = features
         for layer in self.layers:
             reads.append(layer(state, shared))
-            found = F.elu(reads[-1].context)
+            found = F.elu(reads[-1].context)  # [N, H * D]
             state = found + state if self.residual and len(reads) > 1 and isinstance(state, Tensor) else found
         reads.append(self.output(state, shared))
         return GraphTrace(reads[-1].context, tuple(reads))

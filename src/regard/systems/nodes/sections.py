@@ -1,4 +1,4 @@
-"""Recipe sections of nodes: graphs of files, generated communities, the graph attention network."""
+"""Recipe sections of node classification: graph files, generated communities, the graph attention network."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 class GraphSection(DataSection):
-    """A section of one graph, whose nodes are the examples."""
+    """Base section of one graph, whose nodes are the examples."""
 
     @abc.abstractmethod
     def source(self) -> GraphSource:
-        """Return what reads or generates the graph."""
+        """Return the reader or generator of the graph."""
 
     def graph(self) -> Graph:
-        """Return the graph; read once, and again when its files have changed."""
+        """Return the graph, cached until its files change."""
         source: Any = self.source()
         stamps = tuple((path.stat().st_mtime_ns, path.stat().st_size) for path in source.files if path.exists())
         return _read(source, stamps)
@@ -58,21 +58,21 @@ class CommunitiesData(GraphSection):
     nodes: int = Field(600, ge=2)
     """Number of nodes in total."""
     inside: float = Field(4.0, ge=0)
-    """Mean number of neighbours in the own community."""
+    """Mean number of neighbours in a node's own community."""
     outside: float = Field(1.0, ge=0)
     """Mean number of neighbours in other communities."""
     features: int = Field(24, ge=1)
     """Number of features per node."""
     signal: float = Field(1.0, ge=0)
-    """Strength of the features' signal of the community; 0 for none."""
+    """Norm of the community's direction in the features, relative to unit noise; 0 for uninformative features."""
     learned: int = Field(10, ge=1)
-    """Training nodes per community."""
+    """Number of training nodes per community."""
     valid_size: int = Field(150, ge=1)
-    """Number of nodes to validate on."""
+    """Number of validation nodes."""
     test_size: int = Field(300, ge=1)
-    """Number of nodes to test on."""
+    """Number of test nodes."""
     seed: int = Field(0, ge=0)
-    """Another seed, another graph."""
+    """Seed of the graph."""
 
     def source(self) -> GraphSource:
         from regard.systems.nodes.graphs import Communities
@@ -91,9 +91,9 @@ class PlanetoidData(GraphSection):
     root: Path | None = None
     """Folder of the file; None for the working directory."""
     file: DataFile
-    """File with the arrays that systems/nodes/README.md names."""
+    """File with the arrays listed in systems/nodes/README.md."""
     normalise: bool = True
-    """Normalise the features of each node to sum 1."""
+    """Normalise the features of each node to sum to 1."""
 
     def source(self) -> GraphSource:
         from regard.systems.nodes.graphs import Planetoid
@@ -107,15 +107,15 @@ class GraphData(Files, GraphSection):
     format: Literal["graph"]
     """Selects this format."""
     nodes: DataFile = "nodes.tsv"
-    """One line per node: id, label or nothing, features."""
+    """Node file, one line per node: id, label (may be empty), features."""
     edges: DataFile = "edges.tsv"
-    """One line per edge: two ids."""
+    """Edge file, one line per edge: two ids."""
     directed: bool = False
-    """Directed edges: only the second node reads the first."""
+    """Directed edges: only the second node attends to the first."""
     header: bool = False
     """The first line of each file is a header."""
     normalise: bool = False
-    """Normalise the features of each node to sum 1."""
+    """Normalise the features of each node to sum to 1."""
     split: SplitSection = SplitSection(valid=0.1, test=0.1)
     """Split of the labelled nodes: by a hash of their ids (`source`), or in the order of the file."""
 
@@ -140,5 +140,5 @@ class GraphData(Files, GraphSection):
 
 
 def metric_options(recipe: Recipe, metric: Metric) -> Mapping[str, Any]:
-    """Return the options of metrics of labels: a node has one label, whatever is in it."""
+    """Return the options of label metrics: a node has one label, even with spaces in it."""
     return {"whole": True} if metric.compares == "labels" else {}

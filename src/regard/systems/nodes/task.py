@@ -1,4 +1,4 @@
-"""Labels for the nodes of one graph."""
+"""The task of node classification in one graph."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ if TYPE_CHECKING:
     from regard.recipes.data_section import SplitName
     from regard.tasks.splits import Split
 
-_NEAR, _FAR = 12, 6  # neighbours of a node that are drawn, and of each of these: those it reads most
+_NEAR, _FAR = 12, 6  # neighbours in a panel: of the node, and of each neighbour; largest weights first
 
 
 @dataclass(frozen=True)
 class NodeBatch:
-    """Edges of the whole graph, and the nodes that are asked for, with their labels."""
+    """Edges of the whole graph, and the nodes to classify with their labels."""
 
     edges: Tensor  # [2, E]
     asked: Tensor  # [M]
@@ -58,18 +58,18 @@ class NodeBatch:
 
 @dataclass(frozen=True)
 class Nodes(Task):
-    r"""Node classification: the loss on labelled nodes of one graph, and the n likeliest labels of any node.
+    r"""Node classification: the loss on labelled nodes of one graph, and the n most probable labels of any node.
 
     .. math:: L = -\sum_{i\, \text{asked}} \log p(y_i \mid \text{the whole graph})
 
-    A batch is the whole graph: its features as `SparseRows`, `edges` [2, E], and the nodes that are asked for, `asked`
-    [M], with their labels, `label` [M]. Labels of other nodes are never seen.
+    A batch is the whole graph: its features as `SparseRows`, `edges` [2, E], and the nodes to classify, `asked` [M],
+    with their labels, `label` [M]. It does not contain the labels of other nodes.
 
     Attributes:
         graph: all nodes and edges.
-        encoders: the labels of "label"; names of nodes are no ids.
-        smoothing: of the labels.
-        weights: of the labels in the training loss; None for all alike.
+        encoders: the labels of "label"; node names are not encoded.
+        smoothing: label smoothing.
+        weights: weights of the labels in the training loss; None for equal weights.
     """
 
     question: ClassVar[str] = "node"
@@ -120,7 +120,7 @@ class Nodes(Task):
         return iter(())
 
     def drawing(self, prediction: Prediction) -> Text | None:
-        """Return whom a node reads."""
+        """Render the neighbours of a node with their attention weights."""
         return None if prediction.alignment is None else story_map(prediction.alignment, prediction.source_tokens)
 
     def weighted(self, weights: ClassWeights) -> Nodes:
@@ -131,12 +131,12 @@ class Nodes(Task):
 
     @property
     def sizes(self) -> tuple[int, int | None]:
-        """Width of a node's features, and how many labels there are."""
+        """Number of features per node, and number of labels."""
         return self.graph.width, self.labels.size
 
     @property
     def labels(self) -> Labels:
-        """All that can be said."""
+        """The set of labels."""
         labels = self.encoders["label"]
         assert isinstance(labels, Labels)
         return labels
@@ -167,14 +167,15 @@ class Nodes(Task):
 
     @cached_property
     def inputs(self) -> dict[str, Tensor]:
-        """The graph as tensors, by the names they have in a batch."""
+        """Tensors of the graph, by their names in a batch."""
         graph = self.graph
         values, columns, ends = map(torch.from_numpy, (graph.values, graph.columns, graph.row_ends))
         features = SparseRows.of(values, columns, ends, graph.width)
         return {**features.tensors(), "edges": torch.from_numpy(graph.edges)}
 
     def batch(self, numbers: Ints) -> Batch:
-        """The graph, and these nodes to be asked for."""
+        """Return a batch of the whole graph with the given nodes to classify."""
+        # Labels that do not occur in the training data are ignored in the loss.
         lenient = replace(self.labels, lenient=True)
         known = [self.graph.labels[number] for number in numbers.tolist()]
         ids = [IGNORE if label is None else lenient.encode(label)[0] for label in known]
@@ -185,7 +186,7 @@ class Nodes(Task):
         graph = batch.view(NodeBatch)
         predicted: ModelOutput = model(batch.view(SparseRows), graph.edges)
         smoothing, weights = (0.0, None) if update is None else (self.smoothing, self.weights)
-        logits = predicted.logits.index_select(0, graph.asked)
+        logits = predicted.logits.index_select(0, graph.asked)  # [M, classes]
         total, nll = token_loss(logits, graph.label, padding=IGNORE, smoothing=smoothing, weights=weights)
         return Loss(total, nll.detach(), batch.tokens)
 
@@ -206,13 +207,13 @@ class Nodes(Task):
         return answers
 
     def panels(self, model: Any, text: str, search: Search, *, head: int | None = None) -> list[Panel]:
-        """The neighbourhood of a node: whom it reads in the last layer, and whom those read in the layer before.
+        """Return a panel of a node's neighbourhood: attention in the last layer, and its neighbours' in the one before.
 
         Args:
-            model: what answers.
-            text: the node's name.
-            search: how it is asked.
-            head: of the layers before the last, from 1; None for the mean of all.
+            model: the model.
+            text: name of the node.
+            search: settings of the search; not used.
+            head: head of the layer before the last, from 1; None for the mean of all heads.
         """
         number = self.graph.number(text.strip())
         logits, reads = self._answered(model)
@@ -261,7 +262,7 @@ class Nodes(Task):
         )
 
     def _answered(self, model: Any) -> tuple[Tensor, tuple[GraphAttended, ...] | None]:
-        """The logits of all nodes, and what the layers read; None of several models together."""
+        """Return the logits of all nodes, and the attention of all layers, None for an ensemble."""
         inputs = Batch(self.inputs, (), 0).to(device_of(model))
         with torch.inference_mode():
             if isinstance(model, GAT):
@@ -272,11 +273,11 @@ class Nodes(Task):
 
 
 class _NodeWeights:
-    """Whom each node reads, by how much.
+    """Attention weights of each node over its neighbours.
 
     Args:
-        read: of a layer.
-        head: which one, from 1; None for the mean of all.
+        read: attention of a layer.
+        head: number of the head, from 1; None for the mean of all heads.
     """
 
     def __init__(self, read: GraphAttended, head: int | None = None) -> None:
@@ -285,19 +286,20 @@ class _NodeWeights:
             raise ValueError(f"there is no head {head}; the layer has 1 to {len(weights)}")
         sources, targets = read.edges.cpu().numpy()
         chosen = (weights.mean(0) if head is None else weights[head - 1]).numpy()
+        # Grouped by target, largest weight first, so that the neighbours of a node are one slice.
         order = np.lexsort((-chosen, targets))
         self._sources, self._weights = sources[order], chosen[order]
         self._ends = [0, *np.bincount(targets).cumsum().tolist()]
 
     def of(self, node: int, most: int | None = None) -> tuple[list[int], Tensor]:
-        """The nodes it reads, itself among them, largest weight first, and the weights [1, S]."""
+        """Return the S neighbours of a node, including itself, largest weight first, and the weights [1, S]."""
         begin, end = self._ends[node], self._ends[node + 1]
         mine = slice(begin, end if most is None else min(end, begin + most))
         return self._sources[mine].tolist(), torch.from_numpy(self._weights[mine]).unsqueeze(0)
 
 
 def _placed(ring: list[int], values: Tensor) -> Tensor:
-    """[N, 2]: the first node in the middle, those it reads around it, theirs outside, beside who reads them."""
+    """Return a radial layout [N, 2]: the node in the centre, its neighbours around it, their neighbours outside."""
     angle = [0.0] * len(ring)
     inner = [place for place, distance in enumerate(ring) if distance == 1]
     reader = {far: int(values[inner, far].argmax()) for far, distance in enumerate(ring) if distance == 2}
@@ -312,4 +314,4 @@ def _placed(ring: list[int], values: Tensor) -> Tensor:
         begin += room[number]
     radius = torch.tensor([float(distance) for distance in ring], device="cpu")
     turned = torch.tensor(angle, device="cpu")
-    return torch.stack((radius * turned.cos(), radius * turned.sin()), dim=1)
+    return torch.stack((radius * turned.cos(), radius * turned.sin()), dim=1)  # [N, 2]

@@ -1,4 +1,4 @@
-"""BERTs of Hugging Face's transformers as runs, and runs as theirs."""
+"""Import of Hugging Face BERTs as runs, and export of runs."""
 
 from regard.systems.masked_language_model.hugging_face.folder import export_bert, import_bert
 

@@ -1,4 +1,4 @@
-"""`config.json` of a BERT of Hugging Face, as a recipe and from a model."""
+"""Conversion between `config.json` of a Hugging Face BERT and recipes or models."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FIXED = {
     "position_embedding_type": "absolute",
     "is_decoder": False,
 }
-"""What a BERT here always is."""
+"""Settings that every supported BERT has."""
 _SIZES = {
     "hidden_size": "dim",
     "num_attention_heads": "num_heads",
@@ -37,7 +37,7 @@ _NUMBERS = {
     "attention_probs_dropout_prob": ("attention_dropout", 0.1),
     "layer_norm_eps": ("epsilon", 1e-12),
 }
-_BETWEEN = FRAME + 1  # ids of two texts that are no words of them
+_BETWEEN = FRAME + 1  # special tokens around and between two texts
 _WORDS = "bert.embeddings.word_embeddings.weight"
 _SHOWN = {
     "vocab_size": (_WORDS, 0),
@@ -45,15 +45,15 @@ _SHOWN = {
     "max_position_embeddings": ("bert.embeddings.position_embeddings.weight", 0),
     "intermediate_size": ("bert.encoder.layer.0.intermediate.dense.weight", 0),
 }
-"""The weight that shows each size, and along which dimension."""
+"""The weight and the dimension that determine each size."""
 _OWN = "put the config.json there that was saved with the weights"
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """Their `config.json`, as far as it is a BERT that can be one here.
+    """Read `config.json` and check that the BERT is supported.
 
     Raises:
-        RunError: which key is missing or says something that cannot be.
+        RunError: a key is missing or has an unsupported value.
     """
     path = folder / "config.json"
     if not path.exists():
@@ -77,10 +77,10 @@ def read(folder: Path) -> dict[str, Any]:
 
 
 def check_weights(config: Mapping[str, Any], weights: Mapping[str, Tensor], folder: Path) -> None:
-    """See that the weights, by their own names, are of the sizes that `config.json` says.
+    """Check the shapes of the weights, by their Hugging Face names, against `config.json`.
 
     Raises:
-        RunError: which key says something else than which weight.
+        RunError: a key contradicts the shape of a weight.
     """
     for key, (name, dimension) in _SHOWN.items():
         if name in weights and weights[name].shape[dimension : dimension + 1] != (config[key],):
@@ -98,10 +98,10 @@ def check_weights(config: Mapping[str, Any], weights: Mapping[str, Tensor], fold
 
 
 def recipe_of(config: Mapping[str, Any], name: str, *, pooled: bool, next_sentence: bool, source: Path) -> Recipe:
-    """Return a recipe for such a model; its data paths are placeholders.
+    """Return a recipe for the model of a config; its data paths are placeholders.
 
     Raises:
-        RunError: no recipe has such numbers.
+        RunError: the sizes are not valid in a recipe.
     """
     encoder = {mine: config[key] for key, mine in _SIZES.items()}
     encoder |= {mine: config.get(key, default) for key, (mine, default) in _NUMBERS.items()}
@@ -123,7 +123,7 @@ def recipe_of(config: Mapping[str, Any], name: str, *, pooled: bool, next_senten
 
 
 def config_json(model: Bert, size: int) -> dict[str, Any]:
-    """`config.json` of a model with `size` words."""
+    """Return the content of `config.json` for a model with vocabulary size `size`."""
     blocks = model.encoder.blocks
     shared = blocks.dropout if blocks.attention_dropout is None else blocks.attention_dropout
     return {

@@ -1,4 +1,4 @@
-"""A folder of Hugging Face's transformers as a run, and a run as such a folder."""
+"""Import of a Hugging Face model folder as a run, and export of a run."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _TASK = "masked_language_model"
 
 
 def import_bert(folder: Path, run: Run) -> Recipe:
-    """Make a run of a BERT that transformers saved, as `BertForMaskedLM` or `BertForPreTraining`.
+    """Import a `BertForMaskedLM` or `BertForPreTraining` saved by transformers as a run.
 
     Returns:
-        The recipe of the run: `regard predict` fills in masks, and `regard train RECIPE init=RUN` begins with it.
+        The recipe of the run: `regard predict` fills in masks, and `regard train RECIPE init=RUN` starts from it.
 
     Raises:
-        RunError: what the folder lacks, or what in it is no such BERT; or the run is there already.
+        RunError: the folder is incomplete, the BERT is not supported, or the run already exists.
     """
     with locked(run.folder):
         return _imported(folder, run)
@@ -64,10 +64,10 @@ def _imported(folder: Path, run: Run) -> Recipe:
 
 
 def export_bert(run: Run, folder: Path) -> None:
-    """Write the model of a run of the task masked_language_model as transformers reads it.
+    """Export the model of a run of the task masked_language_model in the format of transformers.
 
     Raises:
-        RunError: the run is of another task, its model is none of theirs, or the folder has a model already.
+        RunError: the run has another task, transformers has no such model, or the folder already contains a model.
     """
     trained = task_of(run.folder)
     if trained != _TASK:
@@ -103,7 +103,7 @@ def _weights(folder: Path) -> dict[str, Tensor]:
 
 
 def _check_shapes(model: nn.Module, tensors: dict[str, Tensor], folder: Path) -> None:
-    """See that all weights of the model are there, in its shapes, and no others."""
+    """Check that names and shapes of the weights match the model exactly."""
     own, path = model.state_dict(), folder / "model.safetensors"
     missing = sorted(set(own) - set(tensors))
     if missing:
@@ -125,14 +125,14 @@ def _check_shapes(model: nn.Module, tensors: dict[str, Tensor], folder: Path) ->
 
 
 def _check_theirs(recipe: Recipe, folder: Path) -> None:
-    """See that transformers has such a BERT."""
+    """Check that transformers supports the BERT of a recipe."""
     encoder = recipe.model.encoder
     if encoder.score is not None:
         raise RunError(
             f"{folder}: model.encoder.score is {encoder.score.name!r}, which no BERT of transformers has; "
             "only one that was trained without this key can be exported"
         )
-    if encoder.activation != "gelu":  # their hidden_act is that of the head for words too, which has gelu here
+    if encoder.activation != "gelu":  # hidden_act also sets the activation of the word head, which is always gelu here
         raise RunError(
             f"{folder}: model.encoder.activation is {encoder.activation!r}, and its head for words has gelu; a BERT of "
             "transformers has one activation for both, so only gelu can be exported"

@@ -1,4 +1,4 @@
-"""Names of BERT's weights here and in Hugging Face transformers."""
+"""Mapping between weight names of BERT in this package and in Hugging Face transformers."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ _TABLES = {
     "bert.embeddings.token_type_embeddings.weight": "encoder.words.segments.weight",
     "cls.predictions.bias": BIAS,
 }
-_OLD = {".gamma": ".weight", ".beta": ".bias"}  # layer norms of checkpoints from before 2019
+_OLD = {".gamma": ".weight", ".beta": ".bias"}  # layer norm names in checkpoints from before 2019
 _COPIES = {
     "cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight",
     "cls.predictions.decoder.bias": "cls.predictions.bias",
 }
-_COUNTED = "bert.embeddings.position_ids"  # 0, 1, 2, ..., which older versions save
+_COUNTED = "bert.embeddings.position_ids"  # buffer 0, 1, 2, ... saved by older versions
 
 
 def ours(theirs: Mapping[str, Tensor], source: str) -> dict[str, Tensor]:
-    """The weights of a `BertForMaskedLM` or a `BertForPreTraining` as those of `regard.models.Bert`.
+    """Convert the weights of a `BertForMaskedLM` or `BertForPreTraining` to those of `regard.models.Bert`.
 
     Raises:
-        RunError: a weight that a BERT with a head for masked words does not have, or an output that is not the
-            embeddings; `source` says whose.
+        RunError: a weight is unknown, or the output matrix is not tied to the embeddings; the message contains
+            `source`.
     """
     found: dict[str, Tensor] = {}
     for given, tensor in _once(theirs, source).items():
@@ -67,7 +67,7 @@ def ours(theirs: Mapping[str, Tensor], source: str) -> dict[str, Tensor]:
 
 
 def theirs(ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """`ours` undone.
+    """Convert the weights of `regard.models.Bert` to transformers names; the inverse of `ours`.
 
     >>> import torch
     >>> theirs({"encoder.layers.3.inner_map.bias": torch.zeros(1)})
@@ -96,7 +96,7 @@ def their_name(name: str) -> str | None:
 
 
 def _once(theirs: Mapping[str, Tensor], source: str) -> dict[str, Tensor]:
-    """The weights without those that say again what another says."""
+    """Return the weights without duplicates of tied weights."""
     kept = {name: tensor for name, tensor in theirs.items() if name not in _COPIES and name != _COUNTED}
     for copy, own in _COPIES.items():
         if copy in theirs and not torch.equal(theirs[copy], kept.setdefault(own, theirs[copy])):
@@ -105,7 +105,7 @@ def _once(theirs: Mapping[str, Tensor], source: str) -> dict[str, Tensor]:
 
 
 def _renamed(name: str, pairs: tuple[tuple[str, str], ...]) -> str | None:
-    """A weight or bias under its other name; None if it has none."""
+    """Return the other name of a weight or bias; None if there is none."""
     stem, _, part = name.rpartition(".")
     number = re.search(r"\.layers?\.(\d+)\.", stem)
     layer = number[1] if number else ""

@@ -1,4 +1,4 @@
-"""BERT's text normalisation in Hugging Face: case, accents, Chinese characters."""
+"""Text normalisation settings of Hugging Face BERTs: case, accents, Chinese characters."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ _KEYS = {
     "handle_chinese_chars": "tokenize_chinese_chars",
 }
 _DEFAULTS = {"do_lower_case": True, "strip_accents": None, "tokenize_chinese_chars": True}
-_PLAIN = ("PreTrainedTokenizerFast", "TokenizersBackend")  # their classes that follow tokenizer.json alone
+_PLAIN = ("PreTrainedTokenizerFast", "TokenizersBackend")  # transformers classes that use only tokenizer.json
 
 
 def read_normaliser(folder: Path) -> dict[str, Any]:
-    """The normaliser that `tokenizer_config.json` says, or what a BERT has where it says nothing.
+    """Return the normaliser set in `tokenizer_config.json`, with the defaults of BERT.
 
     Raises:
-        RunError: it cannot be read, or says neither true nor false.
+        RunError: the file cannot be read, or a setting is not a boolean.
     """
     settings = _settings(folder)
     return {"type": "BertNormalizer", "clean_text": True} | {own: settings[key] for own, key in _KEYS.items()}
 
 
 def agreed(normaliser: dict[str, Any] | None, source: Path) -> dict[str, Any] | None:
-    """The normaliser of `tokenizer.json`, if `tokenizer_config.json` beside it says the same.
+    """Return the normaliser of `tokenizer.json`, after checking it against `tokenizer_config.json`.
 
     Raises:
-        RunError: they differ, and transformers would follow the second.
+        RunError: they differ; transformers would use `tokenizer_config.json`.
     """
     settings = _settings(source.parent)
     if settings.get("tokenizer_class") in _PLAIN:
@@ -47,7 +47,7 @@ def agreed(normaliser: dict[str, Any] | None, source: Path) -> dict[str, Any] | 
 
 
 def _settings(folder: Path) -> dict[str, Any]:
-    """`tokenizer_config.json`, with what a BERT has where it says nothing."""
+    """Return the settings of `tokenizer_config.json`, with the defaults of BERT."""
     path = folder / "tokenizer_config.json"
     settings = _DEFAULTS | (read_mapping(path) if path.exists() else {})
     for key, default in _DEFAULTS.items():
@@ -57,7 +57,7 @@ def _settings(folder: Path) -> dict[str, Any]:
 
 
 def _explicit(normaliser: dict[str, Any]) -> dict[str, Any]:
-    """Accents are stripped as letters are lower-cased, unless it is said."""
+    """Return the normaliser with an explicit `strip_accents`, which defaults to `lowercase`."""
     if normaliser.get("strip_accents") is None:
         return normaliser | {"strip_accents": normaliser.get("lowercase")}
     return normaliser

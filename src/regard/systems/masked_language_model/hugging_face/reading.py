@@ -1,4 +1,4 @@
-"""Files that Hugging Face's transformers wrote: what is wrong with one is one sentence."""
+"""Readers of Hugging Face files, with one-sentence error messages."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from regard.runs.folder import RunError
 
 
 def read_text(path: Path) -> str:
-    """A text in UTF-8.
+    """Read a UTF-8 text file.
 
     Raises:
-        RunError: it cannot be read.
+        RunError: the file cannot be read.
     """
     with _whole(path):
         return path.read_text(encoding="utf-8")
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
-    """JSON with keys and values.
+    """Read a JSON object.
 
     Raises:
-        RunError: it cannot be read, or holds something else.
+        RunError: the file cannot be read, or does not contain an object.
     """
     with _whole(path):
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -39,10 +39,10 @@ def read_mapping(path: Path) -> dict[str, Any]:
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
-    """Tensors by name.
+    """Read tensors by name.
 
     Raises:
-        RunError: it cannot be read.
+        RunError: the file cannot be read.
     """
     with _whole(path):
         return load_file(path)
@@ -50,7 +50,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 
 @contextmanager
 def _whole(path: Path) -> Iterator[None]:
-    """Turn every error of reading a file of theirs into one sentence."""
+    """Convert every error of reading a file to a one-sentence `RunError`."""
     try:
         yield
     except (SafetensorError, ValueError, OSError) as problem:

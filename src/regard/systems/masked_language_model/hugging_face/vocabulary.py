@@ -1,4 +1,4 @@
-"""The vocabulary of a BERT of Hugging Face: pieces of words, with the special ones moved to the front."""
+"""Vocabulary of a Hugging Face BERT: WordPiece, with the special tokens moved to the front."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from regard.systems.masked_language_model.hugging_face.reading import read_mappi
 
 _THEIRS = {PAD: "[PAD]", UNK: "[UNK]", BOS: "[CLS]", EOS: "[SEP]", MASK: "[MASK]"}
 _CUT = {"unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100}
-"""How BERT cuts a word into pieces."""
+"""WordPiece settings of BERT."""
 
 
 class Vocabulary(NamedTuple):
-    """A tokenizer, and where each of its ids stood: row `order[i]` of their embeddings is our row i."""
+    """A tokenizer, and the original order of its ids: our embedding row i is row `order[i]` of theirs."""
 
     tokenizer: Tokenizer
     order: list[int]
 
 
 def read(folder: Path) -> Vocabulary:
-    """From `tokenizer.json`, or from `vocab.txt`, and `tokenizer_config.json` beside it.
+    """Read `tokenizer.json`, or `vocab.txt` with `tokenizer_config.json`.
 
     Raises:
-        RunError: neither is there, or it is no vocabulary of BERT's kind.
+        RunError: both files are missing, or the vocabulary is not that of a BERT.
     """
     described, listed = folder / "tokenizer.json", folder / "vocab.txt"
     if described.exists():
@@ -43,7 +43,7 @@ def read(folder: Path) -> Vocabulary:
 
 
 def write(tokenizer: Tokenizer, folder: Path, *, max_length: int) -> None:
-    """As `tokenizer.json` and `tokenizer_config.json`, which `AutoTokenizer` reads."""
+    """Write `tokenizer.json` and `tokenizer_config.json` for `AutoTokenizer`."""
     content = json.loads(tokenizer.json)
     frame = [_special(BOS, 0), {"Sequence": {"id": "A", "type_id": 0}}, _special(EOS, 0)]
     second = [{"Sequence": {"id": "B", "type_id": 1}}, _special(EOS, 1)]
@@ -66,12 +66,13 @@ def write(tokenizer: Tokenizer, folder: Path, *, max_length: int) -> None:
 
 
 def _described(path: Path) -> Vocabulary:
-    """Return the content of `tokenizer.json`: a tokenizer of theirs, or an exported one."""
+    """Read `tokenizer.json`, written by transformers or by `write`."""
     given = read_mapping(path)
     if not isinstance(given.get("model"), dict):
         raise RunError(f"{path} has no model, which lists the pieces; save the tokenizer anew by save_pretrained")
     try:
-        content = json.loads(tokenizers.Tokenizer.from_str(json.dumps(given)).to_str())  # fills in what older ones omit
+        # The round trip through the library adds keys that older versions omit.
+        content = json.loads(tokenizers.Tokenizer.from_str(json.dumps(given)).to_str())
         model = content["model"]
         if model["type"] != "WordPiece" or "[MASK]" not in model["vocab"]:
             unframed = {"post_processor": None, "truncation": None, "padding": None}
@@ -86,7 +87,7 @@ def _described(path: Path) -> Vocabulary:
 
 
 def _check_cut(content: dict[str, Any], path: Path) -> None:
-    """See that words are cut as BERT cuts them."""
+    """Check that the tokenizer has the WordPiece settings of BERT."""
     before = (content["pre_tokenizer"] or {}).get("type")
     if before != "BertPreTokenizer":
         raise RunError(f"{path}: pre_tokenizer is {before!r}; only 'BertPreTokenizer' can be read")
@@ -101,7 +102,7 @@ def _check_cut(content: dict[str, Any], path: Path) -> None:
 
 
 def _listed(path: Path) -> dict[str, int]:
-    """The pieces of `vocab.txt`, one a line; lines end where transformers ends them, and not at U+2028."""
+    """Read the pieces of `vocab.txt`, one per line; like transformers, do not end lines at U+2028."""
     found: dict[str, int] = {}
     for index, piece in enumerate(read_text(path).removesuffix("\n").split("\n")):
         if piece in found:
@@ -113,7 +114,7 @@ def _listed(path: Path) -> dict[str, int]:
 
 
 def _moved(vocabulary: dict[str, int], normaliser: dict[str, Any] | None, source: Path) -> Vocabulary:
-    """Their pieces with ours for the special ones, which come first."""
+    """Return the vocabulary with our special tokens in place of theirs, moved to the front."""
     missing = [piece for piece in _THEIRS.values() if piece not in vocabulary]
     if missing:
         raise RunError(f"{source} has no {', '.join(missing)}, which a BERT needs")

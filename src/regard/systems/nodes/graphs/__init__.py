@@ -1,4 +1,4 @@
-"""Graphs whose nodes have labels: from files, or made on the spot."""
+"""Graphs with node labels: read from files, or generated."""
 
 from regard.systems.nodes.graphs.communities import Communities
 from regard.systems.nodes.graphs.graph import Graph, GraphSource

@@ -1,4 +1,4 @@
-"""A small world of people who keep to their own."""
+"""Random graphs with communities: a stochastic block model."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from regard.systems.nodes.graphs.graph import Graph, Ints
 
 @dataclass(frozen=True)
 class Communities:
-    """A stochastic block model: nodes of a community are often joined, others seldom; features alone say little.
+    """A stochastic block model with noisy features: edges are frequent within communities and rare between them.
 
-    A node's features are the direction of its community, under noise that is longer than it: who sees a node alone is
-    mostly wrong, who sees its neighbours too is mostly right.
+    A node's features are the direction vector of its community plus noise with a larger norm. The features of a single
+    node rarely suffice to classify it; together with those of its neighbours they mostly do.
 
     Args:
-        communities: how many.
-        nodes: of all of them together.
-        inside: how many neighbours in its own community a node has, on average.
-        outside: how many in others.
-        features: how many a node has.
-        signal: how long the direction of a community is; the noise has deviation 1 in each feature.
-        learned: nodes of each community to learn from.
-        valid_size, test_size: nodes to validate and to test on.
-        seed: another seed, another graph.
+        communities: number of communities.
+        nodes: number of nodes in total.
+        inside: mean number of neighbours in the own community.
+        outside: mean number of neighbours in other communities.
+        features: number of features per node.
+        signal: norm of the direction vector; the noise has standard deviation 1 in each feature.
+        learned: number of training nodes per community.
+        valid_size, test_size: number of validation and test nodes.
+        seed: seed of the graph.
 
     >>> graph = Communities(communities=2, nodes=40, learned=5, valid_size=10, test_size=10).read()
     >>> len(graph.names), graph.names[0], graph.labels[:3], [len(graph.parts[part]) for part in ("train", "test")]
@@ -58,11 +58,11 @@ class Communities:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """None."""
+        """No files."""
         return ()
 
     def read(self) -> Graph:
-        """The graph."""
+        """Generate the graph."""
         draw = np.random.Generator(np.random.PCG64(self.seed))
         belongs = np.arange(self.nodes) % self.communities
         directions = draw.normal(size=(self.communities, self.features))
@@ -73,11 +73,12 @@ class Communities:
         return Graph.of(names, labels, features, self._edges(draw, belongs), self._parts(belongs))
 
     def _edges(self, draw: np.random.Generator, belongs: Ints) -> list[tuple[int, int]]:
-        """Each pair is joined or not, by whether both belong together."""
+        """Draw the edges: each pair is connected with a probability that depends on whether it shares a community."""
         mine = self.nodes / self.communities
         chance: NDArray[Any] = np.where(
             belongs[:, None] == belongs, self.inside / mine, self.outside / (self.nodes - mine)
         )
+        # Only the upper triangle: edges are undirected, and there are no loops.
         joined = np.triu(draw.random((self.nodes, self.nodes)) < chance, 1)
         return [(one, other) for one, other in np.argwhere(joined).tolist()]
 
@@ -91,6 +92,6 @@ class Communities:
 
 
 def _letters(number: int) -> str:
-    """a, b, ..., z, ba, bb and so on."""
+    """Return a number in base 26 as letters: a, b, ..., z, ba, bb and so on."""
     head, last = divmod(number, 26)
     return (_letters(head) if head else "") + chr(ord("a") + last)

@@ -1,4 +1,4 @@
-"""One graph whose nodes have features, and some of them labels."""
+"""A graph with node features and partial node labels."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """N nodes by name, their features as sparse rows, who reads whom, and which nodes are learned from.
+    """A graph of N named nodes with sparse features, edges, and a split of the labelled nodes.
 
     Attributes:
-        names: of the nodes.
-        labels: of the nodes; None for those without.
-        values: [K], the features that are not zero, by rows.
-        columns: [K], which feature each is.
-        row_ends: [N + 1], where the features of each node begin, and the end of all.
-        width: C, how many features there are.
-        edges: [2, E], (source, target): the target reads the source. No loops, none twice.
-        parts: the nodes of the splits train, valid and test, all of them with labels.
-        skipped: lines of the files that were left out.
+        names: names of the nodes.
+        labels: labels of the nodes; None for unlabelled nodes.
+        values: [K], non-zero features in row order (CSR).
+        columns: [K], feature index of each value.
+        row_ends: [N + 1], offset of each node's first value, then K.
+        width: number C of features.
+        edges: [2, E], (source, target): the target attends to the source. No self-loops, no duplicates.
+        parts: labelled nodes of the splits train, valid and test.
+        skipped: skipped lines of the files.
 
     >>> graph = Graph.of(["a", "b", "c"], ["x", None, "y"], np.eye(3), [(0, 1), (1, 0), (1, 1)], {"train": [0]})
     >>> graph.edges.tolist(), graph.isolated, graph.number("c")
@@ -58,7 +58,7 @@ class Graph:
         parts: Mapping[Part, list[int]],
         skipped: SkippedLines | None = None,
     ) -> Graph:
-        """From features [N, C] with their zeros, and edges between numbers that go both ways."""
+        """Build a graph from dense features [N, C] and undirected edges between node indices."""
         dense = np.asarray(features, np.float32)
         rows, columns = dense.nonzero()
         ends = np.concatenate(([0], np.cumsum((dense != 0).sum(1))))
@@ -77,14 +77,14 @@ class Graph:
 
     @property
     def isolated(self) -> int:
-        """Number of nodes without an edge: they read only themselves."""
+        """Number of nodes without an edge, which attend only to themselves."""
         return len(self.names) - len(np.unique(self.edges))
 
     def number(self, name: str) -> int:
-        """Return the number of a node by its name.
+        """Return the index of a node by its name.
 
         Raises:
-            TextError: none is, with the nearest name.
+            TextError: there is no such node; the message suggests the closest name.
         """
         if name in self._numbers:
             return self._numbers[name]
@@ -102,14 +102,14 @@ class GraphSource(Protocol):
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The files that are read; none for what is made."""
+        """The input files; none for generated graphs."""
 
     def read(self) -> Graph:
-        """The graph."""
+        """Read or generate the graph."""
 
 
 def undirected_edges(pairs: Ints, count: int) -> Ints:
-    """Edges [E, 2] that go both ways as [2, E'], each once, in the order of targets; loops are left out.
+    """Return undirected edges [E, 2] as [2, E'] in both directions, without duplicates and loops, sorted by target.
 
     >>> undirected_edges(np.array([[0, 2], [2, 0], [1, 1]]), 3)
     array([[2, 0],
@@ -119,18 +119,19 @@ def undirected_edges(pairs: Ints, count: int) -> Ints:
 
 
 def directed_edges(pairs: Ints, count: int) -> Ints:
-    """Edges [E, 2], (source, target), as [2, E'], each once, in the order of targets; loops are left out."""
+    """Return directed edges [E, 2], (source, target), as [2, E'], without duplicates and loops, sorted by target."""
     between = pairs[pairs[:, 0] != pairs[:, 1]]
     keys = np.unique(between[:, 1] * count + between[:, 0])
     return np.stack((keys % count, keys // count))
 
 
 def normalised(values: Floats, row_ends: Ints) -> Floats:
-    """The features of each node over the sum of their sizes, so that they sum to one; none stay none.
+    """Return the features of each node divided by the sum of their absolute values; zero rows stay zero.
 
     >>> normalised(np.array([1, 1, 4], np.float32), np.array([0, 2, 2, 3])).tolist()
     [0.5, 0.5, 1.0]
     """
     rows = np.repeat(np.arange(len(row_ends) - 1), np.diff(row_ends))
     sums = np.bincount(rows, np.abs(values), minlength=len(row_ends) - 1)
+    # The lower bound avoids a division by zero.
     return (values / np.maximum(sums, np.finfo(np.float32).tiny)[rows]).astype(np.float32)

@@ -1,4 +1,4 @@
-"""The nodes of a graph that are learned from, validated on or tested on."""
+"""Nodes of one split of a graph, as examples."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from regard.systems.nodes.graphs.graph import Graph, Ints
 
 @dataclass(frozen=True, eq=False)
 class Members:
-    """The nodes of a split with their labels, as examples; the graph they stand in is the same for all splits.
+    """Nodes of a split with their labels, as examples; all splits share one graph.
 
     >>> import numpy as np
     >>> graph = Graph.of(["a", "b"], ["x", "y"], np.eye(2), [(0, 1)], {"train": [1]})
@@ -35,17 +35,17 @@ class Members:
 
     @property
     def numbers(self) -> Ints:
-        """Numbers of the nodes."""
+        """Indices of the nodes in the graph."""
         return self.graph.parts[self.split]
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """None: the graph is read."""
+        """No files: the graph is already in memory."""
         return ()
 
     @property
     def skipped(self) -> SkippedLines:
-        """Lines that the graph left out."""
+        """Lines skipped when the graph was read."""
         return self.graph.skipped
 
     def settings(self) -> str:
@@ -53,7 +53,7 @@ class Members:
         return f"Members({self.split})"
 
     def sums(self) -> dict[str, str]:
-        """Return checksums of the graph and of this part of it."""
+        """Return checksums of the graph and of this split."""
         graph = self.graph
         arrays = (graph.values, graph.columns, graph.row_ends, graph.edges, self.numbers)
         numbers = [str(zlib.crc32(np.ascontiguousarray(one).data)) for one in arrays]

@@ -1,4 +1,4 @@
-"""Citation graphs as NumPy files: Cora, Citeseer and others."""
+"""Reader of citation graphs in NumPy files: Cora, Citeseer and others."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _PARTS: dict[Part, str] = {"train": "train_idx", "valid": "val_idx", "test": "te
 
 @dataclass(frozen=True)
 class Planetoid:
-    """A graph with a fixed split in one .npz file, as the citation graphs of Yang et al. 2016 are used.
+    """A graph with a fixed split in one .npz file, such as the citation graphs of Yang et al. 2016.
 
-    The arrays: `feat_indptr`, `feat_indices`, `feat_data` and `shape`, features [N, C] as CSR; `labels` [N], whole
-    numbers, below 0 for none; `edges` [E, 2], which go both ways; `train_idx`, `val_idx`, `test_idx`. Nodes and labels
-    are called by their numbers.
+    Its arrays are `feat_indptr`, `feat_indices`, `feat_data` and `shape`, the features [N, C] as CSR; integer `labels`
+    [N], negative if unlabelled; undirected `edges` [E, 2]; `train_idx`, `val_idx`, `test_idx`. Nodes and labels are
+    named by their numbers.
 
     Args:
         path: the file.
-        normalise: whether the features of a node are made to sum to one.
+        normalise: normalise the features of each node to sum to one.
     """
 
     path: Path
@@ -40,10 +40,10 @@ class Planetoid:
         return (self.path,)
 
     def read(self) -> Graph:
-        """The graph.
+        """Read the graph.
 
         Raises:
-            DataError: what is wrong with the file.
+            DataError: the file is missing or invalid.
         """
         arrays = self._arrays()
         if arrays["shape"].shape != (2,):
@@ -73,7 +73,7 @@ class Planetoid:
         )
 
     def _parts(self, arrays: dict[str, NDArray[Any]], count: int) -> dict[Part, Ints]:
-        """The nodes of each part: all have labels, and none is in two."""
+        """Return the nodes of each split, after checking that all are labelled and that the splits are disjoint."""
         parts = {part: arrays[name].astype(np.int64) for part, name in _PARTS.items() if name in arrays}
         numbers, home = arrays["labels"], dict[int, str]()
         for part, members in parts.items():
@@ -89,12 +89,12 @@ class Planetoid:
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         try:
-            # NumPy leaves a file open that it opened itself and cannot read.
+            # Opened here, because NumPy does not close a file that it opened itself and cannot parse.
             with opened(self.path) as raw, np.load(raw, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
         except DataError:
             raise
-        except Exception as error:  # of zip files, of their headers, of arrays: NumPy promises none
+        except Exception as error:  # NumPy documents no exception types for corrupt archives, headers or arrays
             raise self._wrong("no .npz file of plain arrays") from error
         for name in (*_KEYS, *list(_PARTS.values())[:2]):
             if name not in arrays:

@@ -1,4 +1,4 @@
-"""Graphs as two tables: nodes, and edges between them."""
+"""Reader of graphs in two tables: nodes and edges."""
 
 from __future__ import annotations
 
@@ -21,24 +21,23 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 @dataclass(frozen=True)
 class GraphTables:
-    r"""A graph from two files with tabs between columns.
+    r"""A graph in two tab-separated files.
 
-    `nodes` has a line for each node: its id, its label, or nothing where it has none, and its features, numbers.
-    `edges` has a line for each edge: two ids. An edge that is given twice counts once, and a loop not at all: a node
-    always reads itself.
+    `nodes` has one line per node: id, label (may be empty) and numeric features. `edges` has one line per edge: two
+    ids. Duplicate edges count once. Self-loops are ignored, because a node always attends to itself.
 
     Args:
         nodes, edges: the files.
-        directed: whether only the second node of an edge reads the first; otherwise both read each other.
-        header: whether the first line of each file names its columns.
-        normalise: whether the features of a node are made to sum to one.
-        by: nodes with labels are divided by the hash of their id, or in the order of the file.
-        valid, test: the shares to validate and to test on.
-        salt: another text, another division by hash.
-        fold: number of the fold, from 0, by hash: the test nodes of all folds are disjoint.
-        encoding: of both files.
-        max_line: the longest line in bytes; a longer one is a bad line.
-        bad_lines: "refuse" raises at the first line that is no node and no edge, "skip" counts and leaves it out.
+        directed: only the second node of an edge attends to the first; otherwise both attend to each other.
+        header: the first line of each file is a header.
+        normalise: normalise the features of each node to sum to one.
+        by: split of the labelled nodes by a hash of their ids, or in the order of the file.
+        valid, test: fractions of the validation and the test split.
+        salt: salt of the hash.
+        fold: number of the cross-validation fold, from 0, for splits by hash; test sets of the folds are disjoint.
+        encoding: encoding of both files.
+        max_line: maximum length of a line in bytes; longer lines are bad lines.
+        bad_lines: "refuse" raises at the first bad line, "skip" skips and counts bad lines.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -69,10 +68,10 @@ class GraphTables:
         return (self.nodes, self.edges)
 
     def read(self) -> Graph:
-        """The graph.
+        """Read the graph.
 
         Raises:
-            DataError: the first line that is wrong, by file and number; no nodes, or no labels.
+            DataError: a line is bad (the message has its file and number), or there are no nodes or no labels.
         """
         skipped = SkippedLines()
         names, labels, rows = self._nodes(skipped)
@@ -127,7 +126,7 @@ class GraphTables:
         return found
 
     def _parts(self, names: list[str], labels: list[str | None]) -> dict[Part, list[int]]:
-        """The nodes with labels, divided."""
+        """Return the labelled nodes of each split."""
         known = [number for number, label in enumerate(labels) if label is not None]
         places = [
             (hash_fraction(names[number], self.salt) - self.fold * self.test) % 1.0
@@ -152,7 +151,7 @@ class GraphTables:
 
 
 def _wrong_node(name: str, features: list[str], numbers: list[float | None], first: list[float] | None) -> str | None:
-    """Return why a line is no node; None if it is one."""
+    """Return the error in a line of a node; None if it is valid."""
     if not name:
         return "the node has no id, its first column"
     if not features:
@@ -170,4 +169,4 @@ def _number(text: str) -> float | None:
         number = float(text)
     except ValueError:
         return None
-    return number if abs(number) <= _LARGEST else None  # not so of NaN either
+    return number if abs(number) <= _LARGEST else None  # the comparison is also false for NaN
