@@ -66,7 +66,8 @@ def _quoted(value: object) -> str:
 def key_of_message(section: Where, sentence: str, document: RecipeDocument) -> Where:
     """Return the key that a message about a section refers to: by quotes, by its value, or by its name.
 
-    Among several keys, one set on the command line comes first, then the highest one, then the first in the message.
+    Among several keys that match equally well, the order is: set on the command line, least nested, first in the
+    message.
     """
     found: list[tuple[int, bool, int, int, Where]] = []
 
@@ -88,8 +89,7 @@ def key_of_message(section: Where, sentence: str, document: RecipeDocument) -> W
 
 
 def _written(where: Where, document: RecipeDocument) -> Where:
-    """Shorten a path to keys that the document contains: an error in `attention.score.name` refers to `attention:
-    dot`."""
+    """Shorten a path to keys in the document: `attention.score.name` to `attention` for `attention: dot`."""
     content: Any = document.content
     for length, key in enumerate(where):
         if not isinstance(content, dict | list):

@@ -136,7 +136,7 @@ def _said(problem: Exception) -> str:
 
 
 def _found(top: str, places: list[Path]) -> tuple[Path, ModuleSpec]:
-    """Return the first folder with a module or package of this name, and its spec; raise if it is in a run folder."""
+    """Return the first folder with a module or package of this name, and its spec; run folders are skipped."""
     refused: Path | None = None
     folders = dict.fromkeys([*places, *(Path(entry or ".").resolve() for entry in sys.path)])
     for folder in folders:
