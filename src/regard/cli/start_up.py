@@ -1,4 +1,4 @@
-"""Garbage collection is disabled at the start and the end of a command."""
+"""Garbage-collection settings for the start and the exit of a command."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class Checkpointing:
             held = [part[name] for part in parts if part]  # the last processes may have no rows
             found[name] = first.new_empty(sum(map(len, held)), *first.shape[1:])
             for rank, rows in enumerate(held):
-                found[name][rank :: len(parts)] = rows
+                found[name][rank :: len(parts)] = rows  # process `rank` has every world-size-th row of a batch
         return found
 
     def _restore_carried(self) -> None:

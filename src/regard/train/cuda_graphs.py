@@ -148,13 +148,14 @@ class UpdateGraphs:
             _named(recorded.before)[name].copy_(tensor)
         self._scale.fill_(scale)
         recorded.replay()
-        total, nll = self._losses.clone()
+        total, nll = self._losses.clone()  # the next replay overwrites the static tensor
         return total, nll, _copied(recorded.after)
 
     def _new(self, batch: Batch, update: int, before: Any) -> CapturedUpdate:
         new = CapturedUpdate(padding_batch(batch, recorded_sizes(batch), self.device), _copied(before))
         write(batch, new.batch)
         self._scale.zero_()  # the warm-up run before the capture must not change the gradients
+        # The warm-up must not advance the generator, or a run that captures a shape would differ from a resumed one.
         with torch.random.fork_rng([self.device] if self.device.type == "cuda" else []):
             new.replay = self.record(lambda: self._learn(new, update))
         return new
@@ -163,6 +164,7 @@ class UpdateGraphs:
         with recording():
             total, nll, recorded.after = self.objective(recorded.batch, update, recorded.before)
         parameters = [parameter for parameter in self.objective.parameters() if parameter.requires_grad]
+        # Not `backward`: gradients must exist before the capture, at addresses that all graphs share.
         found = torch.autograd.grad(total * self._scale, parameters, allow_unused=True)
         held: list[Tensor] = []
         for parameter, gradient in zip(parameters, found, strict=True):
@@ -170,6 +172,7 @@ class UpdateGraphs:
                 parameter.grad = torch.zeros_like(parameter)
             if gradient is not None and parameter.grad is not None:
                 held.append(parameter.grad)
+        # One fused kernel instead of one addition per parameter.
         torch._foreach_add_(held, [gradient for gradient in found if gradient is not None])
         self._losses.copy_(torch.stack((total.detach().float(), nll.float())))
 

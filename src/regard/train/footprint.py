@@ -93,6 +93,7 @@ def saved_bytes(objective: Objective, batch: Batch, update: int) -> int:
             kept[place] = size
         return tensor
 
+    # Several saved tensors may be views of one storage, which is counted once.
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         held = objective(batch, update)  # keep the graph alive, so that no address of a storage is reused
     del held

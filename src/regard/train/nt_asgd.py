@@ -80,6 +80,7 @@ class NTASGD(SGD):
             group["averaged_updates"] += 1
             for parameter in group["params"]:
                 mean = self.state[parameter].setdefault("average", torch.zeros_like(parameter))
+                # Running mean: m + (w - m) / k, stable in float32, unlike a sum over many updates.
                 mean.lerp_(parameter.detach(), 1 / group["averaged_updates"])
 
     @contextmanager

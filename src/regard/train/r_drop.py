@@ -38,7 +38,7 @@ def divergence(first: Outputs, second: Outputs) -> Tensor:
     >>> divergence(outputs(0.5, 0.5, 0.0), outputs(0.8, 0.2, 0.0))        # 0.3 log 1.6 - 0.3 log 0.4
     tensor(0.4159)
     """
-    dtype = statistics_dtype(first.logits.dtype)
-    one, other = (part.logits.to(dtype).log_softmax(-1) for part in (first, second))
+    dtype = statistics_dtype(first.logits.dtype)  # half precision is too coarse for differences of log p
+    one, other = (part.logits.to(dtype).log_softmax(-1) for part in (first, second))  # [..., V] each
     apart = (one - other).masked_fill(one.isneginf() & other.isneginf(), 0.0)  # 0 log 0 / 0 is 0
     return ((one.exp() - other.exp()) * apart).sum(-1).masked_fill(~first.counts, 0.0).sum()

@@ -75,6 +75,7 @@ def measured_speed(updater: Updater, seconds: float = 10.0) -> Speed:
     update = _update_seconds(updater, seconds)
     session.schedule = schedule
     session.model.load_state_dict(initial)
+    # A new optimizer discards the moments; the initial weights were restored above.
     session.optimizer = make_optimizer(session.recipe.train, session.model.parameters())
     session.optimizer.zero_grad(set_to_none=session.graphs is None)
     session.carried = None
@@ -119,6 +120,7 @@ def _likelihood_seconds(session: TrainingSession, model: torch.nn.Module, split:
     numbers = sorted({round(part * (feed.per_epoch - 1) / (_BATCHES - 1)) for part in range(_BATCHES)})
     begin = perf_counter()
     for number in numbers:  # batches from the shortest to the longest
+        # float() waits for the device, so that the clock includes its work.
         float(task.loss(model, feed.batch(BatchPosition(0, number)).to(session.accelerator.device)).nll)
     return (perf_counter() - begin) / len(numbers) * feed.per_epoch
 

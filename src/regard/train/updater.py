@@ -55,6 +55,7 @@ class Updater:
         for settings in session.optimizer.param_groups:
             settings["lr"] = rate
         self._seed(progress.step)
+        # CUDA graphs accumulate into gradients at fixed addresses, so these are zeroed and not freed.
         session.optimizer.zero_grad(set_to_none=session.graphs is None)
         tokens = sum(session.feed.tokens(place) for place in places)
         # A single all-reduce: -log p, and numbers of processes with an overflow, a due checkpoint and each signal.
@@ -84,7 +85,8 @@ class Updater:
             # A process without rows computes those of rank 0 with weight 0, so that collective operations match.
             weight = 1.0 if mine.size else 0.0
             batch = (mine if mine.size else session.feed.batch(place, 0, world)).to(session.device)
-            before = None if batch.begins else session.carried
+            before = None if batch.begins else session.carried  # a new text starts from the initial state
+            # `world` undoes the averaging of gradients over processes; losses are sums, so divide by the tokens.
             with tf32_products(session.device, allowed=session.recipe.train.precision == "tf32"):
                 loss, nll, after = self._backward(batch, progress.step, before, weight * world / max(tokens, 1))
             if not torch.isfinite(loss):
