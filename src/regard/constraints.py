@@ -132,8 +132,7 @@ def source_attended(attention: Any, hidden_dim: int, encoder: Any) -> None:
 
 
 def directions_attended(attention: Any, hidden_dim: int, bidirectional: bool, encoder: Any) -> None:
-    """Require an attention that fits the states of the encoder; the default one has width `hidden_dim` per
-    direction."""
+    """Require an attention that fits the encoder's states; the default encoder has width `hidden_dim` per direction."""
     attention_fits(attention, hidden_dim, source_dim(encoder, 2 * hidden_dim if bidirectional else hidden_dim))
 
 
@@ -177,8 +176,7 @@ def fertility_weighed(fertility: int | None, fertility_weight: float) -> None:
 
 
 def fusion_ties(tied: bool, fusion: str, hidden_dim: int, embedding_dim: int, encoder: Any) -> None:
-    """Require an output layer input as wide as an embedding if it is tied; shallow fusion concatenates states and
-    context."""
+    """Require a tied output layer to have an input as wide as an embedding; shallow fusion concatenates the context."""
     if tied and isinstance(encoder, Mapping | int | None):
         embeddings_tie(hidden_dim + (source_dim(encoder, hidden_dim) if fusion == "shallow" else 0), embedding_dim)
 
@@ -189,8 +187,7 @@ def one_direction_is_own(encoder: Any, bidirectional: bool) -> None:
 
 
 def two_directions_are_own(encoder: Any, bidirectional: bool) -> None:
-    """Reject `bidirectional: false` for an encoder that is specified separately; the default encoder is
-    bidirectional."""
+    """Reject `bidirectional: false` if the encoder is specified separately; the default one is bidirectional."""
     _is_own(encoder, "bidirectional", not bidirectional)
 
 

@@ -233,8 +233,7 @@ class PairsData(SplittableFiles):
         return Pairs(self._path(named.source), self._path(named.target), **self.reading())
 
     def check_files(self) -> None:
-        """Check that source and target of small pairs have equal numbers of lines; large files are checked when they
-        are read."""
+        """Check that small source and target files have equal numbers of lines; large ones are checked when read."""
         from regard.data.formats.pairs import Pairs
 
         for source, target in self.pair_paths():
@@ -393,8 +392,8 @@ class LabelledData(SplitFiles):
 
 
 class FolderData(Files):
-    """Folder of labelled texts: either one `.txt` file per label with a text per line, or one folder per label with a
-    text per file."""
+    """Folder of labelled texts: a `.txt` file per label with a text per line, or a folder per label with a text per
+    file."""
 
     format: Literal["folder"]
     """Selects this format."""

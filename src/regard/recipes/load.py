@@ -92,6 +92,7 @@ def _checked(document: RecipeDocument, notes: tuple[str, ...], *, files: bool, m
     for section, checks in _CHECKS.items():
         for check in (*checks, *_own_checks(system, section)):
             _attempt(section, check, recipe, document)
+    # Cheap checks of values come first, and existence checks of files only when none of them failed.
     if files:
         find_run(recipe.init, document)
         find_files(recipe.data, document)

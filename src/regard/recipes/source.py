@@ -1,5 +1,4 @@
-"""Static analysis of Python source files: classes, constructors, argument types and docstrings, without importing
-them."""
+"""Static analysis of Python source files: classes, constructors, argument types and docstrings, without imports."""
 
 from __future__ import annotations
 

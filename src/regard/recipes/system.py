@@ -95,8 +95,7 @@ class System:
         return {format_of(section): section for section in self.data}
 
     def reads_pairs(self, recipe: Recipe) -> bool:
-        """Return True if a model accepts two texts with a separator; vocabularies with a mask token, as BERT's, have
-        one."""
+        """Return True if a model accepts two texts joined by a separator, as models with BERT's vocabulary do."""
         encoder = getattr(recipe.model, "encoder", None)
         return self.compares_texts(recipe) or (encoder is not None and encoder.kind == "bert")
 

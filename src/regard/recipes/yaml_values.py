@@ -78,6 +78,7 @@ class _Builder:
         else:
             built = []
             for index, item in enumerate(node.value):
+                # PyYAML counts lines from 0.
                 self._lines[(*where, index)] = item.start_mark.line + 1
                 built.append(self.value(item, (*where, index)))
         self._open.remove(id(node))
@@ -101,7 +102,7 @@ class _Builder:
                 yield self._key(key_node), key_node, value_node
 
     def _merged(self, node: yaml.Node) -> Iterator[tuple[str, yaml.Node, yaml.Node]]:
-        """Yield the entries that `<<` stands for: those of a mapping, or of several, the first of which wins."""
+        """Yield the entries that `<<` merges, from one mapping or several; the first mapping takes precedence."""
         self._counted(node)
         mappings = list(reversed(node.value)) if isinstance(node, yaml.SequenceNode) else [node]
         for mapping in mappings:

@@ -68,7 +68,7 @@ class Checkpointing:
         session = self.session
         if session.recipe.train.average > 1 and session.is_main:
             session.run.save_model(average(self.checkpoints.last()))
-        session.accelerator.wait_for_everyone()
+        session.accelerator.wait_for_everyone()  # until the main process has written the average
         model = session.whole_model()
         session.run.load_model(model)
         return model

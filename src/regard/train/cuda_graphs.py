@@ -1,5 +1,4 @@
-"""Training updates captured in CUDA graphs, one per batch shape, and replayed so that the GPU does not wait for
-Python."""
+"""Training updates captured in one CUDA graph per batch shape, so that the GPU does not wait for Python."""
 
 from __future__ import annotations
 
@@ -201,6 +200,7 @@ class CudaUpdateGraphs:
         self._beside = torch.cuda.Stream()
 
     def __call__(self, run: Callable[[], object]) -> Callable[[], None]:
+        # A capture needs a stream other than the default one; both streams wait for each other around the warm-up.
         self._beside.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self._beside):
             run()  # warm-up: libraries select kernels and allocate workspaces, which cannot be captured
@@ -239,7 +239,7 @@ def write(batch: Batch, place: Batch) -> None:
     """
     for name, tensor in place.tensors.items():
         given = batch[name]
-        tensor.fill_(_padding_value(batch, name))
+        tensor.fill_(_padding_value(batch, name))  # overwrites the previous batch, which may have been larger
         tensor[tuple(slice(size) for size in given.shape)].copy_(given)
 
 

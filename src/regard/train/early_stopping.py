@@ -43,6 +43,7 @@ def judge(select: Sequence[str], values: Mapping[str, float], reached: Mapping[s
         return ValidationVerdict(True, True, {name: values[name] for name in select})
     signs = {name: 1 if higher_is_better(name) else -1 for name in select}
     gains = [signs[name] * (values[name] - reached[name]) for name in select]
+    # A single criterion must improve strictly; with several, ties count, as one of them is often constant.
     good = [gain > 0 if len(select) == 1 else gain >= 0 for gain in gains]
     best = {name: values[name] if gain > 0 else reached[name] for name, gain in zip(select, gains, strict=True)}
     return ValidationVerdict(all(good), any(good), best)
@@ -54,6 +55,7 @@ def last_kept(select: Sequence[str], validations: Sequence[Mapping[str, float]])
     >>> last_kept(["loss"], [{"loss": 2.0}, {"loss": 1.0}, {"loss": 1.5}])
     {'loss': 1.0}
     """
+    # Replay the decisions from the log, which does not record them.
     found: Mapping[str, float] = {}
     reached: dict[str, float] = {}
     for values in validations:

@@ -64,7 +64,7 @@ class NTASGD(SGD):
 
     def observe(self, value: float, *, higher_is_better: bool) -> None:
         """Record a validation result, and trigger averaging if it satisfies the criterion."""
-        cost = -value if higher_is_better else value
+        cost = -value if higher_is_better else value  # lower is better, as in the algorithm
         for group in self.param_groups:
             history, interval = group["history"], group["interval"]
             group["triggered"] = group["triggered"] or (len(history) > interval and cost > min(history[:-interval]))

@@ -49,8 +49,7 @@ class Objective(nn.Module):
         return cls(model, task, narrow=section.precision == "bfloat16", r_drop=section.r_drop)
 
     def forward(self, batch: Batch, update: int, state: Any = None) -> tuple[Tensor, Tensor, Any]:
-        """Return the training loss and -log p, summed over the tokens of the batch, and the state for the next
-        window."""
+        """Return the training loss and -log p, summed over the tokens of the batch, and the next window's state."""
         device = next(iter(batch.tensors.values())).device
         with torch.autocast(device.type, torch.bfloat16, enabled=self.narrow):
             loss = self._loss(batch, update, state)
@@ -86,7 +85,8 @@ def make_optimizer(section: TrainSection, parameters: Iterable[nn.Parameter]) ->
             centered=True,
         )
     kind = Adam if given.name == "adam" else AdamW
-    learned = list(parameters)
+    learned = list(parameters)  # an iterator would be exhausted by the test for fused kernels
+    # Sharded parameters are tensor subclasses, for which torch chooses the implementation.
     return kind(
         learned,
         lr=given.rate,

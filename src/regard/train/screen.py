@@ -141,7 +141,7 @@ class Screen:
         """Print a line, without wrapping if there is no terminal."""
         try:
             self.console.print(line, soft_wrap=not self.console.is_interactive)
-        except OSError:  # the terminal was closed; the run goes on without it
+        except OSError:  # the terminal was closed; the run continues without output
             self.console.quiet = True
 
 

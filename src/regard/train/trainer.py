@@ -77,6 +77,7 @@ class Trainer(TrainingSession):
             if progress.unvalidated and signal is None:
                 with self.time.on("validations"):
                     signal = self.validator.validate(progress)
+            # Save after the validation, so that the checkpoint contains its result, unless a signal interrupted it.
             ended = self._ended(progress)
             if due or ended or signal is not None:
                 with self.time.on("checkpoints"):

@@ -82,23 +82,24 @@ class TrainingSession:
         """
         train = self.recipe.train
         pretrained = None if self.recipe.init is None else Run(self.recipe.init)
+        # The main process writes caches and encoders first; the others read them.
         with self.accelerator.main_process_first():
             self.setup = self._begin_run(setup, pretrained)
-        set_seed(train.seed)
+        set_seed(train.seed)  # the same on all processes, so that they start from equal weights
         self.task, self.feed = self.setup.task, self.setup.feed
         self.model = make_model(self.recipe, self.task)
         if not self.run.checkpoints().paths():
-            self._load_pretrained(pretrained)
+            self._load_pretrained(pretrained)  # a resumed run takes its weights from its own checkpoint instead
         if self.device.type == "cpu":
             tune_cpu(self.model)
         self.schedule = ConstantSchedule() if train.steps is None else make_schedule(self.recipe)
         self.objective = self._distributed(Objective.of(self.model, self.task, train))
+        # After distribution, because sharding replaces the parameters.
         self.optimizer = make_optimizer(train, self.model.parameters())
         self.graphs = self._cuda_graphs()
 
     def _begin_run(self, setup: Setup | None, pretrained: Run | None) -> Setup:
-        """Load the data, then write recipe and encoders, in this order so that unreadable data leave no files
-        behind."""
+        """Load the data first, then write recipe and encoders, so that unreadable data leave no files behind."""
         if self.is_main:
             for damage in self.run.checkpoints().set_damaged_aside():
                 self.screen.notice(damage)
