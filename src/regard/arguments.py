@@ -1,7 +1,8 @@
-"""Types of constructor arguments with their ranges: one statement for type checkers, constructors and recipes.
+"""Types of constructor arguments with their ranges, shared by type checkers, constructors and recipes.
 
-A constructor states each argument once: its name, its type with the range, its default, and one sentence in the `Args:`
-of its class. `checked` holds calls to it, and `regard.recipes` derives the keys of recipes from it. Without PyTorch.
+A constructor declares each argument once: its name, its type and range, its default, and a description in the `Args:`
+of its class. `checked` enforces the declaration at each call, and `regard.recipes` derives the keys of recipes from
+it. This module does not import PyTorch.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from regard.nearest import nearest
 
 PartKind = Literal["model", "encoder", "encoder_decoder", "score", "aligner", "term"]
 LARGEST = 2**24
-"""Largest size; a larger one is a slip of the finger, and its square exceeds PyTorch's integers."""
+"""Maximum size. A larger one is a typing error, and its square may exceed PyTorch's integers."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """The range of a number.
+    """Range of a number.
 
     Attributes:
-        ge, gt, le, lt: limits that it is at least, above, at most and below; None for none.
+        ge, gt, le, lt: inclusive and exclusive lower and upper bounds; None for no bound.
 
     >>> str(Bounds(ge=0, lt=1)), str(Bounds(ge=1, le=LARGEST)), str(Bounds(gt=0))
     ('lie in [0, 1)', 'be at least 1', 'be above 0')
@@ -40,11 +41,11 @@ class Bounds:
 
     @classmethod
     def of(cls, metadata: tuple[Any, ...]) -> Bounds:
-        """Return the range among metadata of an annotation."""
+        """Return the range in the metadata of an annotation."""
         return next((one for one in metadata if isinstance(one, cls)), cls())
 
     def hold(self, value: Any) -> bool:
-        """Return whether a value lies inside; NaN lies in no range."""
+        """Return True if a value is in the range; NaN is in no range."""
         if value is None or isinstance(value, str) or self == Bounds():
             return True
         return (
@@ -64,45 +65,45 @@ class Bounds:
         return f"be {'at least' if self.gt is None else 'above'} {low:g}"
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-        """Return the schema of a number in this range, for keys of recipes; pydantic itself is not imported here."""
+        """Return the pydantic schema of a number in this range, without importing pydantic."""
         limits = {"ge": self.ge, "gt": self.gt, "le": self.le, "lt": self.lt}
         return {**handler(source), **{name: limit for name, limit in limits.items() if limit is not None}}
 
 
 Size = Annotated[int, Bounds(ge=1, le=LARGEST)]
-"""A width or a number of things, at least one."""
+"""Width or number of things, at least 1."""
 Count = Annotated[int, Bounds(ge=0)]
-"""A number of things, perhaps none."""
+"""Number of things, at least 0."""
 Share = Annotated[float, Bounds(ge=0, lt=1)]
-"""A probability of dropping something, below 1."""
+"""Dropout probability, below 1."""
 Probability = Annotated[float, Bounds(ge=0, le=1)]
-"""A probability."""
+"""Probability, from 0 to 1."""
 Factor = Annotated[float, Bounds(ge=0)]
-"""A weight in a sum, at least 0."""
+"""Weight of a term in a sum, at least 0."""
 Scale = Annotated[float, Bounds(gt=0)]
-"""A number above 0."""
+"""Positive number."""
 
 
 @dataclass(frozen=True)
 class InRecipe:
-    """Marks an argument whose default in recipes differs from that of the constructor."""
+    """Marker of an argument whose default in recipes differs from that of the constructor."""
 
     default: Any
 
 
 @dataclass(frozen=True)
 class NotInRecipe:
-    """Marks an argument that is no key of recipes: the data or other arguments decide it."""
+    """Marker of an argument that is not a key of recipes, because the data or other arguments determine it."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Marks an argument that a recipe gives by the name of a part, or by a mapping of the name and its arguments.
+    """Marker of an argument that a recipe sets by the name of a component, or by a mapping with its name and arguments.
 
     Attributes:
-        kind: which parts there are to choose from (`regard.parts`).
-        key: name of the key, where it is not that of the argument.
-        only: names to choose from; all of them if it is empty.
+        kind: kind of the components to choose from (`regard.parts`).
+        key: name of the recipe key, if it differs from that of the argument.
+        only: allowed names; empty for all components of the kind.
     """
 
     kind: PartKind
@@ -111,9 +112,9 @@ class Choice:
 
 
 EmbeddingScale = Annotated[float, Bounds(gt=0), InRecipe(None)]
-"""Largest initial entry of an embedding; a recipe leaves it to the tokenizer: 1 for characters, 0.1 otherwise."""
+"""Maximum absolute initial value of an embedding; recipes default to 1 for characters and 0.1 for other tokenizers."""
 Spec = str | Mapping[str, Any]
-"""A part by its name, or by a mapping with `name` and its own arguments."""
+"""Specification of a component: its name, or a mapping with `name` and its arguments."""
 ScoreSpec = Annotated[Spec, Choice("score")]
 AlignerSpec = Annotated[Spec, Choice("aligner")]
 TermSpec = Annotated[Spec, Choice("term")]
@@ -128,10 +129,11 @@ _WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: 
 def checked(*rules: Rule) -> Callable[[T], T]:
     """Check the arguments of a constructor: types and ranges by their annotations, then rules between them.
 
-    It decorates an `__init__`, or a dataclass whose fields are the arguments.
+    Decorator of an `__init__`, or of a dataclass whose fields are the arguments.
 
     Args:
-        rules: of `regard.constraints`; each takes arguments by name. Fields of an argument `blocks` count as arguments.
+        rules: functions of `regard.constraints`, whose parameters are names of arguments. The fields of an argument
+            `blocks` count as arguments.
 
     >>> class Window:
     ...     @checked()
@@ -162,7 +164,7 @@ def _checking(make: Callable[..., None], rules: tuple[Rule, ...], annotated: Any
         try:
             bound = signature.bind(self, *args, **kwargs)
         except TypeError:
-            make(self, *args, **kwargs)  # Python's own message
+            make(self, *args, **kwargs)  # raises Python's own TypeError for missing or unknown arguments
             raise
         bound.apply_defaults()
         _, *given = bound.arguments.items()
@@ -192,10 +194,10 @@ def _parameters(rule: Rule) -> tuple[str, ...]:
 
 
 def check_value(what: str, value: Any, annotation: Any) -> None:
-    """Check a value against an annotation of plain types; what may be anything else is checked where it is used.
+    """Check a value against an annotation of plain types; annotations with other types are not checked here.
 
     Raises:
-        ValueError: another type, a number outside the range, or none of the choices.
+        ValueError: the value has another type, is outside the range, or is not one of the choices.
 
     >>> check_value("Dropout: rate", 1.0, Share)
     Traceback (most recent call last):
@@ -250,7 +252,7 @@ def alternatives(annotation: Any) -> list[Any]:
 
 
 def _ranges(annotation: Any) -> list[tuple[Any, Bounds]]:
-    """The plain type of each alternative with its range."""
+    """Return the plain type and the range of each alternative."""
     found: list[tuple[Any, Bounds]] = []
     for one in alternatives(annotation):
         if typing.get_origin(one) is Annotated:

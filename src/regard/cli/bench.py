@@ -1,4 +1,4 @@
-"""`regard bench`: this library beside plain PyTorch and its fused attention, on this machine."""
+"""`regard bench`: comparison with plain PyTorch and its fused attention on this machine."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def command(
 
 
 def _gate(findings: Sequence[GateResult]) -> int:
-    """Return the number of checks if all passed; end the command otherwise, with those that failed."""
+    """Return the number of checks if all passed; otherwise list the failed ones and end the command."""
     red = [finding for finding in findings if not finding.passed]
     if red:
         show(*(f"[red]red[/] {escape(str(finding))}" for finding in red))
@@ -65,7 +65,7 @@ def _gate(findings: Sequence[GateResult]) -> int:
 
 
 def _write(rows: Sequence[CaseResult], machine: Machine, findings: int, out: Path) -> None:
-    """Print the table; write the numbers and the picture into the folder."""
+    """Print the table, and write the numbers and the figure to the folder."""
     from regard.bench.table import draw, on_screen, summary
     from regard.runs.files import atomic_path
 

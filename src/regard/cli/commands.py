@@ -1,4 +1,4 @@
-"""Subcommands by name. Each is imported when it is called, so that the others cost no time."""
+"""Subcommands by name. Each is imported when it is called, so that others do not delay the start."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Commands(TyperGroup):
         return self.commands.get(cmd_name)
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of all commands, each of which gets its line of the help."""
+        """Return the names of all commands, in the order of the help."""
         self._add_systems()
         for command in self.commands.values():
             command.short_help = command.label() if isinstance(command, Deferred) else command.short_help
@@ -56,7 +56,7 @@ class Deferred(TyperCommand):
     """A command whose module is imported when it is called.
 
     Attributes:
-        place: of its function, "module:function".
+        place: its function as "module:function".
     """
 
     def __init__(self, name: str, place: str) -> None:

@@ -1,4 +1,4 @@
-"""`regard compare`: one recipe with several values of any key, side by side."""
+"""`regard compare`: training of one recipe with several values of some keys, and comparison of the results."""
 
 from __future__ import annotations
 
@@ -71,13 +71,13 @@ def _train(pool: Pool) -> None:
         with Board(console) as board:
             pool.train(board.show, board.stopping)
     except Interrupted as stop:
-        with suppress(OSError):  # the terminal may be what was closed
+        with suppress(OSError):  # the terminal may be closed
             console.print("interrupted; the same command goes on from there")
         raise typer.Exit(128 + stop.number) from None
 
 
 def _write(comparison: Comparison, pool: Pool) -> None:
-    """Print the table; write the pages, the CSV and the picture into the comparison's folder."""
+    """Print the table, and write the pages, the CSV and the figure to the folder of the comparison."""
     from regard.compare.page import write_page
     from regard.compare.picture import draw
     from regard.compare.result import rows
@@ -93,5 +93,5 @@ def _write(comparison: Comparison, pool: Pool) -> None:
     show(on_screen(comparison, table), f"the comparison is in {escape(str(comparison.folder))}")
     try:
         write_page(comparison, found)
-    except Exception as problem:  # whatever it is: the runs are worth more than their page
+    except Exception as problem:  # any error: a failed page must not discard the runs
         notice(f"the page comparison.html was not written ({str(problem).partition(chr(10))[0]})")

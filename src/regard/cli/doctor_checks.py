@@ -1,4 +1,4 @@
-"""Checks of `regard doctor`: machine, packages, and fast implementations against the definition."""
+"""Checks of `regard doctor`: machine, packages, and fast implementations against the reference implementation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from regard.ops.attended import Attended
 
 _PACKAGE = Path(regard.__file__).parent
 _CONSTRAINTS = (_PACKAGE / "constraints.txt", _PACKAGE.parents[1] / "constraints.txt")
-"""Of an installed package, and of a checkout."""
+"""Locations in an installed package and in a checkout."""
 _PINNED = "pip install -c constraints.txt has the tested one"
 
 
@@ -33,7 +33,7 @@ class CheckResult(NamedTuple):
 
 
 def examine(*, run: bool = True) -> list[CheckResult]:
-    """Return all findings; with `run` also those of fast implementations on each device."""
+    """Return the results of all checks; with `run`, including fast implementations on each device."""
     findings = [
         CheckResult("ok", "regard", __version__),
         CheckResult("ok", "Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
@@ -59,7 +59,7 @@ def _torch() -> CheckResult:
 def _memory() -> str:
     try:
         size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):  # not every system tells
+    except (AttributeError, ValueError, OSError):  # not available on all systems
         return ""
     return f", {size / 2**30:.0f} GiB of memory"
 
@@ -129,7 +129,7 @@ _RUNS: dict[str, tuple[_Run, tuple[str, ...]]] = {
 
 
 def _self_checks(device: torch.device) -> Iterator[CheckResult]:
-    """Compare fast implementations with the definition in float64, on a batch with a fully masked sequence."""
+    """Compare fast implementations with the float64 reference, on a batch with a fully masked sequence."""
     generator = torch.Generator().manual_seed(0)
     wide = torch.randn(3, 2, 65, 32, generator=generator, dtype=torch.float64)
     narrow = wide.float().to(device)
@@ -145,14 +145,14 @@ def _self_checks(device: torch.device) -> Iterator[CheckResult]:
 
 
 def pinned_versions() -> dict[str, str]:
-    """Return the tested version of each package, by its name in lower case; nothing if the file is gone."""
+    """Return the tested version of each package, by its name in lower case; empty if the file is missing."""
     found = next((path for path in _CONSTRAINTS if path.exists()), None)
     text = "" if found is None else found.read_text(encoding="utf-8")
     return {name.lower(): version for name, version in re.findall(r"^([\w.-]+)==(\S+)$", text, re.MULTILINE)}
 
 
 def newer(installed: str, tested: str) -> bool:
-    """Return True if a version is of a later minor release than the tested one.
+    """Return True if the minor version is later than the tested one.
 
     >>> newer("2.15.0+cpu", "2.13.0"), newer("2.13.1", "2.13.0"), newer("3", "2.13.0"), newer("2.9.1", "2.13.0")
     (True, False, True, False)

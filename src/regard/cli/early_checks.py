@@ -1,4 +1,4 @@
-"""Checks of arguments that need no PyTorch, made before it is imported, and messages in terms of options."""
+"""Checks of arguments made before PyTorch is imported, and error messages in terms of command-line options."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from regard.data.example import COLUMNS
 def check_runs(
     run: Path, others: Iterable[Path] = (), *, task: str | None = None, overrides: Sequence[str] = ()
 ) -> None:
-    """End the command unless these are trained runs of one task, whose recipe takes these overrides.
+    """End the command unless these are trained runs of the same task, and the overrides are valid.
 
     Args:
-        run: the first.
-        others: what answers or is measured beside it.
-        task: what all have to be trained for; None for the task of the first.
-        overrides: assignments to the recipe of the first: `decode.beam_size=10`.
+        run: first run.
+        others: further runs, of an ensemble or for comparison.
+        task: task of all runs; None for that of the first one.
+        overrides: overrides of the first run's recipe, such as `decode.beam_size=10`.
     """
     from regard.runs.folder import RunError, check_task, model_file, task_of
 
@@ -40,7 +40,8 @@ def check_input(path: Path | None) -> None:
     from regard.data.formats.lines import opened
     from regard.data.problems import DataError
 
-    if path is None or (path.exists() and not path.is_dir()):  # a pipe is opened only once, where it is read
+    # a pipe can be opened only once, so it is not opened here
+    if path is None or (path.exists() and not path.is_dir()):
         return
     try:
         opened(path).close()
@@ -67,7 +68,7 @@ _OPTIONS = {
 
 
 def explain_file_error(said: str) -> str:
-    """Return a message about a file of the command line with what its user can do there.
+    """Rewrite an error about a data file with command-line options instead of recipe keys.
 
     >>> explain_file_error("a.csv:3: the line is blank; mend the line or set bad_lines to skip")
     'a.csv:3: the line is blank; mend the line or leave it out with --bad-lines skip'

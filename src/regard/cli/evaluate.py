@@ -99,7 +99,7 @@ def command(
             one for one in overrides if one.startswith(("decode.memory=", "decode.passages="))
         ]  # data, not a search: for both
         loaded = load(run, *(ensemble or []), overrides=overrides, engine=engine, compute=compute)
-        tune_cpu(loaded.model)  # as in training
+        tune_cpu(loaded.model)  # the same CPU settings as in training
         if predictions is not None:
             check_answers(loaded.task)
         found = encode_split(loaded.recipe, split, loaded.task.encoders, run.parent / ".cache")
@@ -150,7 +150,7 @@ def command(
 
 
 def _differences(mine: Predictor, split: Split, measured: Measurement, other: Predictor) -> dict[str, PairedComparison]:
-    """Return the change of each metric from the other run to this one, on the same inputs."""
+    """Compare each metric of this run with the other run on the same inputs."""
     from regard.tasks.measurement import hypotheses, inputs_and_references, metric_targets
 
     metrics = mine.recipe.metrics

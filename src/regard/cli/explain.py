@@ -102,7 +102,7 @@ def command(
 
 
 def _inputs(loaded: Predictor, file: Path | None, layout: FileLayout, split: SplitName) -> Iterator[Any]:
-    """Yield the inputs: those of a file, or of a split of the run's data."""
+    """Yield the inputs of a file, or of a split of the run's data."""
     from regard.tasks.inputs import file_inputs
     from regard.tasks.splits import examples
 
@@ -120,7 +120,7 @@ def _inputs(loaded: Predictor, file: Path | None, layout: FileLayout, split: Spl
 
 
 def _controls(loaded: Predictor, split: SplitName, limit: int) -> ExplainControls:
-    """Return the controls: networks trained on the split train, measured on another."""
+    """Return the controls: networks trained on the training split and evaluated on another one."""
     from regard.tasks.explain_controls import controls
     from regard.tasks.splits import examples
 

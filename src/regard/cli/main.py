@@ -1,4 +1,4 @@
-"""Entry of the command line: errors outside of any command end as one message too."""
+"""Entry point of the command line, which reports errors outside of any command as one message."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def main() -> None:
     quick_exit()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a terminal without Unicode gets question marks, not a traceback
+            stream.reconfigure(errors="replace")  # without Unicode, print question marks instead of failing
     try:
         app(standalone_mode=True)
     except KeyboardInterrupt:
@@ -40,5 +40,5 @@ def _refuse(sentence: str) -> NoReturn:
 
 
 def _forget_output() -> None:
-    """Point standard output to nowhere, so that flushing it at exit cannot fail again."""
+    """Redirect standard output to the null device, so that the flush at exit cannot fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

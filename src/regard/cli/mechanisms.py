@@ -1,4 +1,4 @@
-"""`regard mechanisms`: every mechanism with its equation, paper, cost and implementations."""
+"""`regard mechanisms`: list of mechanisms with equation, paper, cost and implementations."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def command(
 
 
 def _named(name: str, entries: list[CatalogueEntry]) -> CatalogueEntry:
-    """Return the mechanism of a name, or of its module's; case and hyphens do not matter."""
+    """Return a mechanism by its name or its module's name, ignoring case and hyphens."""
     plain = name.lower().replace("-", "_").replace(" ", "_")
     known = {entry.card.module.lower(): entry for entry in entries} | {entry.card.name: entry for entry in entries}
     if plain not in known:

@@ -1,4 +1,4 @@
-"""Messages about memory that ran out, of the machine or of a GPU."""
+"""Messages about out-of-memory errors of the machine or a GPU."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _SIGNS = ("not enough memory", "can't allocate memory", "out of memory", "bad al
 
 
 def is_out_of_memory(problem: BaseException) -> bool:
-    """Return True for an error of an allocation that failed.
+    """Return True for a failed memory allocation.
 
-    PyTorch has a type for GPUs only; on the CPU it raises a RuntimeError with such a text.
+    PyTorch has an error class only for GPUs; on the CPU it raises a RuntimeError, recognised by its text.
 
     >>> error = RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried ...")
     >>> is_out_of_memory(MemoryError()), is_out_of_memory(error)
@@ -27,11 +27,11 @@ def is_out_of_memory(problem: BaseException) -> bool:
 
 
 def training_advice(recipe: Recipe, newest: int | None) -> str:
-    """Return a message on what to change in a recipe, and what is kept.
+    """Return advice on recipe changes, and on the checkpoint that remains.
 
     Args:
-        recipe: what is trained.
-        newest: the step of the last checkpoint; None without one.
+        recipe: recipe of the run.
+        newest: step of the last checkpoint; None if there is none.
     """
     batch = recipe.train.batch
     key, size = ("tokens", batch.tokens) if batch.tokens is not None else ("sentences", batch.sentences)

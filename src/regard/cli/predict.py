@@ -1,4 +1,4 @@
-"""`regard predict`: answers of a trained model."""
+"""`regard predict`: predictions of a trained model."""
 
 from __future__ import annotations
 
@@ -98,7 +98,8 @@ def command(
             predictor = load(run, *(ensemble or []), overrides=overrides, engine=engine, compute=compute)
         tune_cpu_for_answers(predictor.model)
         trie = None if only is None else predictor.allowed(only)
-        shown = visible if output is None and not as_json and sys.stdout.isatty() else str  # a pipe gets what is said
+        # escape control characters only on a terminal
+        shown = visible if output is None and not as_json and sys.stdout.isatty() else str
         draw = _drawing(predictor.task) if alignment else _nothing
         inputs = _inputs(predictor, texts, file, layout)
 
@@ -106,9 +107,10 @@ def command(
             answers = predictor.n_best(asked, n_best, only=trie)
             return answers if align is None else predictor.linked(answers)
 
-        size = 1 if texts is None and file is None and sys.stdin.isatty() else _CHUNK  # a person is answered at once
+        # interactive: answer each line immediately
+        size = 1 if texts is None and file is None and sys.stdin.isatty() else _CHUNK
         skipped, between = SkippedLines(), ""
-        apart = "\n" if n_best > 1 and not as_json else ""  # a blank line tells the answers to two inputs apart
+        apart = "\n" if n_best > 1 and not as_json else ""  # a blank line separates the predictions of two inputs
         with _opened(output) as out:
             while chunk := list(islice(inputs, size)):
                 for doubt in predictor.task.input_warnings(
@@ -119,7 +121,7 @@ def command(
                     out.write(between)
                     between = apart
                     if answers is None:
-                        out.flush()  # answers come before the sentence that ends the command
+                        out.flush()  # print the predictions before the error message
                         _pass_over(one, skipped, bad_lines)
                         out.write(_json_problem(one) if as_json else "\t\n" if n_best > 1 else "\n")
                     elif as_json:
@@ -134,7 +136,7 @@ def command(
 
 
 def _inputs(predictor: Predictor, given: list[str] | None, file: Path | None, layout: FileLayout) -> Iterator[Input]:
-    """Return the inputs: texts of the command line, a file, or standard input."""
+    """Yield the inputs from the command line, a file, or standard input."""
     from regard.recipes.file_data import LINES, tabular
     from regard.tasks.inputs import file_inputs, input_format, standard_input, texts
 
@@ -149,7 +151,7 @@ def _inputs(predictor: Predictor, given: list[str] | None, file: Path | None, la
 
 
 def _pass_over(one: Input, skipped: SkippedLines, bad_lines: str) -> None:
-    """Count an input without an answer, or end the command after writing the answers before it."""
+    """Count a skipped input, or end the command after printing the predictions before it."""
     from regard.cli.early_checks import explain_file_error
 
     said = str(one.problem) if one.where is None else f"{one.where}: {one.problem}"
@@ -161,7 +163,7 @@ def _pass_over(one: Input, skipped: SkippedLines, bad_lines: str) -> None:
 
 @contextmanager
 def _opened(path: Path | None) -> Iterator[TextIO]:
-    """Open the output."""
+    """Open the output file, or standard output."""
     if path is None:
         yield sys.stdout
         return
@@ -187,7 +189,7 @@ def _json_problem(one: Input) -> str:
 
 
 def _text(answers: list[Prediction], n_best: int, draw: Callable[[Prediction], str], *, confidence: bool) -> str:
-    """Return a line per answer, its score in front where there are several, its links behind, a drawing below."""
+    """Format one line per prediction: its score if there are several, the output, its links, and a drawing below."""
     from regard.alignment.links import pharaoh
 
     parts = []
@@ -212,7 +214,7 @@ def _confidence(answer: Prediction) -> float:
 
 
 def _drawing(task: Task) -> Callable[[Prediction], str]:
-    """Return a function that draws the attention of an answer, or says that there is none."""
+    """Return a function that draws the attention of a prediction, or reports that there is none."""
 
     def drawn(answer: Prediction) -> str:
         found = task.drawing(answer)
@@ -224,5 +226,5 @@ def _drawing(task: Task) -> Callable[[Prediction], str]:
 
 
 def _nothing(answer: Prediction) -> str:
-    """Return no drawing."""
+    """Return an empty drawing."""
     return ""

@@ -1,4 +1,4 @@
-"""`regard recipes`: recipes that ship, and the reference of their keys."""
+"""`regard recipes`: list of shipped recipes, and reference of all keys."""
 
 from __future__ import annotations
 
@@ -58,6 +58,6 @@ def _print_reference(key: str | None, *, markdown: bool) -> None:
 
 
 def _head(text: str) -> list[str]:
-    """The comment that a recipe begins with: its command, what it gives, what it costs; not what the gallery shows."""
+    """Return the leading comment of a recipe (command, results and cost), without lines for the gallery."""
     lines = [line.removeprefix("#").strip() for line in takewhile(lambda line: line.startswith("#"), text.splitlines())]
     return [line for line in lines if not line.startswith("Gallery:")]

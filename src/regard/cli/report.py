@@ -1,4 +1,4 @@
-"""`regard report`: the page of a run."""
+"""`regard report`: HTML report of a run."""
 
 from __future__ import annotations
 

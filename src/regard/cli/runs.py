@@ -53,7 +53,7 @@ def command(
 
 
 def _folder(name: str, runs: Path) -> Path:
-    """Return the run of a path, or of a name in the folder of runs."""
+    """Return a run by its path, or by its name in the folder of runs."""
     from regard.runs.folder import recipe_file
 
     among = runs / name
@@ -76,7 +76,7 @@ def _remove(found: Sequence[RunSummary], *, asked: bool) -> None:
             raise typer.Exit(1)
     for one in found:
         try:
-            with locked(one.folder):  # somebody may have begun to train it during the question
+            with locked(one.folder):  # another process may have resumed it during the prompt
                 shutil.rmtree(one.folder)
         except RunError as problem:
             fail(str(problem))
@@ -117,7 +117,7 @@ def _metric(one: RunSummary) -> str:
 
 
 def _value(value: float | None) -> str:
-    return "inf" if value is None else f"{value:.4g}"  # JSON has no infinity, and a log writes null for it
+    return "inf" if value is None else f"{value:.4g}"  # logs contain null for infinity, which JSON lacks
 
 
 def _age(modified: float) -> str:

@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from regard.view.console import Console
 
-# A pipe has no width; tables cut to rich's default of 80 columns would lose their equations.
+# A pipe has no width; rich's default of 80 columns would truncate the equations in tables.
 _PIPE_WIDTH = 160
 
 

@@ -50,7 +50,7 @@ def command(
 
     folder = runs / loaded.recipe.run
     writes = first_process() and not dry_run
-    try:  # before PyTorch is imported, and until the report is written
+    try:  # covers the import of PyTorch and the report
         with locked(folder) if writes else nullcontext():
             if not dry_run:
                 agree(folder, loaded.recipe)
@@ -97,7 +97,7 @@ def _train(recipe: Recipe, folder: Path, *, dry_run: bool, changed_data: bool, c
             raise
         paths = Run(folder).checkpoints().paths()
         fail(training_advice(recipe, int(paths[-1].name) if paths else None))
-    # A signal may mean that the terminal is gone; the run's status is more than its last lines.
+    # After a signal the terminal may be closed; a failed print must not change the exit status.
     with suppress(OSError) if outcome.signal else nullcontext():
         if trainer.accelerator.is_main_process:
             report(run, trainer.recipe, outcome)

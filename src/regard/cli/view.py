@@ -1,4 +1,4 @@
-"""`regard view`: attention, states or parameters of a model, in the terminal, as a page, a picture or numbers."""
+"""`regard view`: attention, states or parameters of a model, as terminal output, a page, an image or numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sections of recipes derived from the constructors of models and of their parts, without importing them."""
+"""Sections of recipes derived from the constructors of models and their components, without importing them."""
 
 from __future__ import annotations
 
@@ -42,24 +42,24 @@ _GIVEN: Mapping[PartKind, frozenset[str]] = {
     "score": frozenset(("query_dim", "key_dim", "num_heads", "terms", "impl")),
     "aligner": frozenset(("query_dim",)),
 }
-"""Arguments that an attention gives to its parts."""
+"""Arguments that an attention passes to its components."""
 _FROM_ATTENTION = frozenset(("hidden_dim", "max_length"))
 """Arguments of a score that default to those of the attention."""
 _DEFAULTS: Mapping[PartKind, str] = {"encoder": "rnn", "encoder_decoder": "bahdanau"}
-"""Kinds of parts that a mapping may leave out, with the one that it then means."""
+"""Default component per kind, for mappings without `name` or `kind`."""
 
 _ATTENDING = "regard.models.generator:AttendingDecoder"
 _WRAPPER = "regard.models.copying:Copying"
-"""Models that attend to their source have the keys of this wrapper beside their own."""
+"""Wrapper whose keys are added to those of models that attend to their source."""
 
 
 @dataclass(frozen=True, eq=False)
 class OneOf:
-    """Metadata of a key that holds one of several sections, told apart by `kind` or `name`; each is derived when used.
+    """Metadata of a key with a union of sections, discriminated by `kind` or `name`; sections are derived on demand.
 
     Attributes:
-        kind: of parts.
-        places: "module:Class" of each by name, without those of plug-ins.
+        kind: kind of the components.
+        places: "module:Class" of each component by name, without plug-ins.
     """
 
     kind: PartKind
@@ -67,12 +67,12 @@ class OneOf:
 
     @property
     def tag(self) -> str:
-        """The key that tells the sections apart."""
+        """Discriminator key of the union."""
         return _TAGS[self.kind]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The choices, those of plug-ins that the recipe at hand names among them."""
+        """Names of the choices, including plug-ins of the current recipe."""
         return (*self.places, *self._plugged())
 
     def section(self, name: str) -> type[Section]:
@@ -117,8 +117,8 @@ def section_of(place: str, kind: PartKind, name: str) -> type[Section]:
 
     Args:
         place: "module:Class".
-        kind: of the part.
-        name: in recipes.
+        kind: kind of the component.
+        name: its name in recipes.
 
     Raises:
         ValueError: an argument that no recipe could hold.
@@ -154,11 +154,11 @@ def section_with(
     """Return a section with the arguments of a class as keys.
 
     Args:
-        source: of the class.
-        tag: the key that tells the section from others, as `pydantic.create_model` takes it.
-        arguments: that recipes give.
-        kind: of the part.
-        base: of the section.
+        source: source of the class.
+        tag: discriminator field, as an argument of `pydantic.create_model`.
+        arguments: arguments that are keys of recipes.
+        kind: kind of the component.
+        base: base class of the section.
 
     Raises:
         ValueError: an argument that no recipe could hold.
@@ -178,7 +178,7 @@ def section_with(
             fields[choice.key if choice is not None and choice.key else one.name] = made
     hold = _holding(tuple(rules))
     try:
-        with warnings.catch_warnings():  # a key `copy` stands before a deprecated method that nothing calls
+        with warnings.catch_warnings():  # a key `copy` shadows a deprecated method of pydantic, which is unused
             warnings.filterwarnings("ignore", message='Field name "copy"')
             section = create_model(
                 f"{source.name}Section",
@@ -195,7 +195,7 @@ def section_with(
 
 
 def _holding(rules: tuple[Rule, ...]) -> Any:
-    """A validator that applies rules to the values of a section."""
+    """Return a validator that applies rules to the values of a section."""
 
     def hold(section: Section) -> Section:
         apply_rules(rules, section.model_dump())
@@ -205,7 +205,7 @@ def _holding(rules: tuple[Rule, ...]) -> Any:
 
 
 def _given(argument: Argument, kind: PartKind) -> bool:
-    """Return whether the data give an argument, or its attention gives it to a part."""
+    """Return True if the data determine an argument, or the attention passes it to its component."""
     if kind in _GIVEN or kind == "term":
         return argument.name in _GIVEN.get(kind, ())
     plain = not _records(argument.annotation) and marker(argument.annotation, Choice) is None
@@ -213,7 +213,7 @@ def _given(argument: Argument, kind: PartKind) -> bool:
 
 
 def _key(argument: Argument, kind: PartKind | None) -> Any:
-    """The type and the default of a key; None for an argument that is none."""
+    """Return the type and the default of a key; None if the argument is not a key."""
     if argument.name.startswith("*") or marker(argument.annotation, NotInRecipe) is not None:
         return None
     if kind == "score" and argument.name in _FROM_ATTENTION:
@@ -230,7 +230,7 @@ def _key(argument: Argument, kind: PartKind | None) -> Any:
         hint = Annotated[section, BeforeValidator(_short(first, default))]
         default = section(**{first: default})
     if choice := _choice(argument.annotation):
-        if default is ... and int in alternatives(argument.annotation):  # a size, for which the model builds its own
+        if default is ... and int in alternatives(argument.annotation):  # an integer: the default encoder's size
             return hint | None, Field(None, description=argument.sentence)
         if default is ... and choice.kind in _DEFAULTS:
             return hint, Field(default_factory=lambda: choice._validated({}), description=argument.sentence)
@@ -240,7 +240,7 @@ def _key(argument: Argument, kind: PartKind | None) -> Any:
 
 
 def _hint(annotation: Any) -> Any:
-    """The type of a key: the alternatives of an annotation that a recipe can hold; None if there is none."""
+    """Return the type of a key: the alternatives that YAML can express; None if there is none."""
     if (choice := _choice(annotation)) is not None:
         held: Any = Annotated[Any, choice]
         return held | None if types.NoneType in alternatives(annotation) else held
@@ -254,7 +254,7 @@ def _hint(annotation: Any) -> Any:
 
 
 def _alternative(annotation: Any) -> Any:
-    """One alternative as pydantic takes it; None if no recipe can hold it."""
+    """Return an alternative as a pydantic type; None if YAML cannot express it."""
     if isinstance(annotation, type) and issubclass(annotation, Unimported):
         return record_of(annotation.source) if annotation.source.is_record else None
     origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
@@ -278,14 +278,14 @@ def _unknown(annotation: Any) -> bool:
 
 
 def _shortened(section: Any) -> Any:
-    """A section that may be given by the value of its first key alone."""
+    """Return a section that accepts the value of its first key as a short form."""
     if not (isinstance(section, type) and issubclass(section, Section)):
         return section
     return Annotated[section, BeforeValidator(_short(next(iter(section.model_fields)), None))]
 
 
 def _short(key: str, default: str | None) -> Callable[[Any], Any]:
-    """From a name alone to a mapping; a mapping without the key means the default."""
+    """Return a function that expands a name to a mapping, and adds the default key to a mapping without it."""
 
     def spelled(given: Any) -> Any:
         if isinstance(given, str):
@@ -296,7 +296,7 @@ def _short(key: str, default: str | None) -> Callable[[Any], Any]:
 
 
 def _choice(annotation: Any) -> OneOf | None:
-    """The parts that a key chooses from; None if it is no choice."""
+    """Return the components that a key chooses from; None if it is not a choice."""
     choice = marker(annotation, Choice)
     if choice is None:
         return None
@@ -305,13 +305,13 @@ def _choice(annotation: Any) -> OneOf | None:
 
 
 def _records(annotation: Any) -> list[ClassSource]:
-    """The dataclasses among the alternatives of an annotation."""
+    """Return the dataclasses among the alternatives of an annotation."""
     classes = [one for one in alternatives(annotation) if isinstance(one, type) and issubclass(one, Unimported)]
     return [one.source for one in classes if one.source.is_record]
 
 
 def nest_errors(name: str, problem: ValidationError, section: type[Section]) -> ValidationError:
-    """Return the errors of a section as those of a key of this name, as pydantic reports them of a union."""
+    """Return the errors of a section with the key's name in their locations, as pydantic reports those of a union."""
     return ValidationError.from_exception_data(section.__name__, [_below(name, one) for one in problem.errors()])
 
 

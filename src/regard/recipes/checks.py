@@ -1,4 +1,4 @@
-"""Cross-checks of the sections of any recipe; those of a system stand with it."""
+"""Cross-checks between the sections of any recipe; each system adds its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def check_data(recipe: Recipe) -> None:
-    """As many texts are read as the model takes, and what generates data can generate them."""
+    """Check that the data have as many texts per example as the model takes, and the arguments of generated data."""
     learned = getattr(recipe.data, "train", None)
     if isinstance(learned, tuple) and recipe.train.batch.window and any(part.weight != 1 for part in learned):
         raise ValueError(
@@ -33,7 +33,7 @@ def check_data(recipe: Recipe) -> None:
 
 
 def check_tokenizer(recipe: Recipe) -> None:
-    """Examples are cut anew, and letters read, where there are examples and words; embeddings begin in one way."""
+    """Check that BPE-dropout has separate examples, and that embeddings have one source of initial values."""
     parts = [recipe.tokenizer, *([] if recipe.tokenizer.target is None else [recipe.tokenizer.target])]
     if recipe.init is not None and any(part.vectors is not None for part in parts):
         raise ValueError("'vectors' are what embeddings begin with, and so is the run that init names; leave one out")
@@ -42,7 +42,7 @@ def check_tokenizer(recipe: Recipe) -> None:
 
 
 def check_training(recipe: Recipe) -> None:
-    """Activations are recomputed in the layers of Transformers."""
+    """Check that a model with gradient checkpointing has Transformer layers."""
     if recipe.train.gradient_checkpointing and not any("LayerConfig" in part.beside for part in parts(recipe.model)):
         raise ValueError(
             f"gradient_checkpointing is of the layers of a Transformer or BERT; the model {recipe.model.kind} has none"
@@ -50,10 +50,12 @@ def check_training(recipe: Recipe) -> None:
 
 
 def check_places(recipe: Recipe) -> None:
-    """Learned positions reach as far as what the recipe itself says is read and written; texts are looked at later."""
+    """Check that tables of learned positions cover `train.batch.window` and `decode.max_length`.
+
+    The lengths of the texts are checked when the data are read."""
     inner: Any = getattr(recipe.model, "model", recipe.model)
     encoder: Any = getattr(inner, "encoder", None)
-    between = int(getattr(recipe.model, "next_sentence", False))  # an end between the two parts of a window
+    between = int(getattr(recipe.model, "next_sentence", False))  # an end token between the two segments of a window
     frame = FRAME + between if getattr(encoder, "kind", None) == "bert" else 0
     window = recipe.train.batch.window or 0
     if has_learned_positions(encoder):
@@ -65,7 +67,7 @@ def check_places(recipe: Recipe) -> None:
 
 
 def has_learned_positions(section: Any) -> bool:
-    """Return whether a model or an encoder has a table of positions, which ends at its `max_length`."""
+    """Return True if a model or an encoder has a table of learned positions, `max_length` long."""
     if getattr(section, "max_length", None) is None:
         return False
     return section.kind == "bert" or getattr(section, "positions", None) == "learned"
@@ -79,24 +81,24 @@ def _check_length(most: int, key: str, count: int, more: int = 0) -> None:
 
 
 def check_decoding(recipe: Recipe) -> None:
-    """The settings of the search fit together."""
+    """Check that the settings of the search are compatible."""
     recipe.search()
 
 
 def check_evaluation(recipe: Recipe) -> None:
-    """Metrics can measure the answers; rows are those of windows."""
+    """Check that the metrics apply to the outputs, and that `evaluate.rows` is set only with windows."""
     check_metrics(recipe)
     if recipe.evaluate.rows > 1 and recipe.train.batch.window is None:
         raise ValueError("rows are those of a text that is read in windows; train.batch has no window")
 
 
 def copies(recipe: Recipe) -> bool:
-    """Return whether the model of a recipe copies source words."""
+    """Return True if the model of a recipe copies source words."""
     return bool(getattr(recipe.model, "copy", False) is True)
 
 
 def check_copying(recipe: Recipe) -> None:
-    """Tokens that are copied are those that source and target share, cut alike in every epoch."""
+    """Check that a copying model has tokens that source and target share, and a deterministic tokenizer."""
     if not copies(recipe):
         return
     section = recipe.tokenizer

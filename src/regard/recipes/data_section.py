@@ -1,4 +1,4 @@
-"""The base of all sections `data`, and how a task reads them."""
+"""Base of all sections `data`, and the fields that a task takes from examples."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class FieldLayout:
     """Fields that a task reads from the examples of a format.
 
     Attributes:
-        question: the field that is read.
-        second: the field of a second text.
-        answer: the field of the right answer; None where the text itself is.
+        question: input field.
+        second: input field of the second text, if there are two.
+        answer: target field; None if the input is its own target.
         group: the field by whose hash examples are divided into splits "by source".
-        target_kind: the form of the right answer in a file.
-        adapt: what is made of the examples of a file: two texts joined, words spelt.
+        target_kind: form of the target in a file.
+        adapt: conversion of the examples of a file, such as joining two texts or spelling words.
     """
 
     question: str
@@ -47,7 +47,7 @@ class FieldLayout:
 
 
 class DataSection(Section, abc.ABC):
-    """A section `data`: what it learns from. Each has a key `format`, which says that it is this kind of data."""
+    """Section `data`: source of the training, validation and test data. Its key `format` selects the subclass."""
 
     if TYPE_CHECKING:
 
@@ -62,18 +62,18 @@ class DataSection(Section, abc.ABC):
 
     @abc.abstractmethod
     def examples(self, split: SplitName, reading: FieldLayout) -> Examples | None:
-        """Return the examples of a split; None where the section names none."""
+        """Return the examples of a split; None if the section has no such split."""
 
     def check(self) -> None:
-        """Check what the data make of the keys, without reading a file.
+        """Check the combination of keys, without reading a file.
 
         Raises:
-            ValueError: values that do not fit together.
+            ValueError: values are incompatible.
         """
 
 
 class GeneratedData(DataSection):
-    """Keys of generated data: the sizes of the splits, and the arguments of what generates them.
+    """Keys of generated data: the sizes of the splits, and the arguments of the generator.
 
     Attributes:
         made: the `Generated` class, "module:Class".
@@ -82,7 +82,7 @@ class GeneratedData(DataSection):
     made: ClassVar[str]
 
     def arguments(self, split: SplitName) -> dict[str, Any]:
-        """Return the arguments of the class for a split, by name."""
+        """Return the keyword arguments of the class for a split."""
         rule = self.model_dump(exclude={"format", "train_size", "valid_size", "test_size"}, exclude_none=True)
         return {"split": split, "size": getattr(self, f"{split}_size"), **rule}
 

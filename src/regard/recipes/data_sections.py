@@ -1,4 +1,4 @@
-"""Sections `data` of the file formats that more than one system can learn from: one class per format."""
+"""Sections `data` of file formats that several systems share: one class per format."""
 
 from __future__ import annotations
 
@@ -18,22 +18,24 @@ if TYPE_CHECKING:
 
 Weight = Annotated[float, Field(gt=0, le=1000)]
 _SMALL = 2**23
-"""Bytes of a file whose lines are counted in a tenth of a second."""
+"""Maximum file size in bytes for an early check of line counts; counting takes a tenth of a second."""
 
 
 class SplitSection(Section):
-    """Split of data that come in one file."""
+    """Split of one file into training, validation and test data."""
 
     by: Literal["source", "target", "order"] = "source"
-    """By a hash of the source or of the target, so that equal ones stay together; or in the order of the file."""
+    """Assign examples to splits by a hash of the source or of the target, so that duplicates are in the same split, or
+    in the order of the file."""
     valid: float = Field(0.05, gt=0, lt=1)
-    """Share of the validation split; in `order` it follows the training split."""
+    """Fraction of the validation split; with `by: order` it follows the training split."""
     test: float = Field(0.0, ge=0, lt=1)
-    """Share of the test split; in `order` it comes last."""
+    """Fraction of the test split; with `by: order` it is the end of the file."""
     salt: str = ""
-    """Salt of the hash: another text gives another split."""
+    """Salt of the hash; a different salt gives a different split."""
     fold: int = Field(0, ge=0)
-    """Fold of a cross-validation, from 0: each tests another part of the data; with `test: 0.1`, 0 to 9."""
+    """Fold of a cross-validation, counted from 0. Each fold has a different test split; with `test: 0.1` there are
+    folds 0 to 9."""
 
     @model_validator(mode="after")
     def _leaving(self) -> SplitSection:
@@ -49,7 +51,7 @@ class SplitSection(Section):
         return self
 
     def part(self, everything: Examples, split: SplitName, reading: FieldLayout) -> Examples:
-        """Return a split of data that come in one piece."""
+        """Return one split of the examples."""
         from regard.data import HashSplit, OrderedSlice
 
         if self.by != "order":
@@ -61,12 +63,12 @@ class SplitSection(Section):
 
 
 class Files(DataSection):
-    """Keys of all data that lie in files."""
+    """Keys of all data formats that are files."""
 
     root: Path | None = None
-    """Folder of the files below; None for the working directory."""
+    """Folder that file names are relative to; None for the working directory."""
     encoding: str = "utf-8"
-    """Encoding of the files, by any name that Python knows."""
+    """Character encoding of the files, by any name that Python accepts."""
 
     @field_validator("encoding")
     @classmethod
@@ -78,20 +80,20 @@ class Files(DataSection):
         return encoding
 
     max_line: int = Field(LONGEST, ge=1)
-    """Longest line in bytes; a longer one is a bad line."""
+    """Maximum length of a line in bytes; longer lines count as bad lines."""
     bad_lines: Literal["refuse", "skip"] = "refuse"
-    """Bad lines: `refuse` stops and names the line, `skip` leaves it out and counts it."""
+    """Handling of bad lines: `refuse` stops with an error that names the line, `skip` skips and counts them."""
 
     def reading(self) -> dict[str, Any]:
-        """The arguments that all readers of files have in common."""
+        """Return the arguments that all file readers share."""
         return self.model_dump(include={"encoding", "max_line", "bad_lines"})
 
 
 class SplittableFiles(Files):
-    """Files per split, or files that are split."""
+    """Data with files per split, or with files that are divided into splits."""
 
     split: SplitSection | None = None
-    """Split of `train`, for `valid` and `test` without files of their own."""
+    """Split of `train` into training, validation and test data, if `valid` or `test` has no file of its own."""
 
     @model_validator(mode="after")
     def _divided(self) -> SplittableFiles:
@@ -103,7 +105,7 @@ class SplittableFiles(Files):
         return self
 
     def reader(self, named: Any, reading: FieldLayout) -> DataReader:
-        """Return the reader of a file, or of a pair of files, that a key of this section names."""
+        """Return the reader of a file or a pair of files that a key of this section names."""
         raise NotImplementedError
 
     def examples(self, split: SplitName, reading: FieldLayout) -> Examples | None:
@@ -116,11 +118,12 @@ class SplittableFiles(Files):
 
         everything, division = self._read(train, reading), self.split
         if isinstance(everything, Mixture) and (split == "train" or division.by == "order"):
-            return everything.each(lambda part: division.part(part, split, reading))  # each keeps weight and end
+            # Divide each file by itself: training files keep their weights, and in order every file has its own end.
+            return everything.each(lambda part: division.part(part, split, reading))
         return division.part(everything, split, reading)
 
     def _read(self, named: Any, reading: FieldLayout) -> Examples:
-        """Examples of a file or a pair of files, or of several with weights."""
+        """Read the examples of a file or a pair of files, or of several with weights."""
         if not isinstance(named, tuple):
             return self._adapted(named, reading)
         from regard.data import Mixture
@@ -136,12 +139,13 @@ class SplittableFiles(Files):
 
 
 class WeightedFile(Section):
-    """One of several training files; a name alone has weight 1."""
+    """One of several training files; a plain file name has weight 1."""
 
     file: DataFile
     """File name."""
     weight: Weight = 1.0
-    """Repetitions of each example per epoch: 3 for three, 0.5 for half of them, drawn anew in each epoch."""
+    """Number of repetitions of each example per epoch; with 0.5, a different random half of the examples in each
+    epoch."""
 
     @property
     def named(self) -> str:
@@ -159,10 +163,10 @@ class PairFiles(Section):
 
 
 class WeightedPair(PairFiles):
-    """One of several training pairs of files."""
+    """One of several pairs of training files."""
 
     weight: Weight = 1.0
-    """Repetitions of each example per epoch, as for one file."""
+    """Number of repetitions of each example per epoch; 0.5 for a random half of the examples."""
 
     @property
     def named(self) -> PairFiles:
@@ -171,38 +175,38 @@ class WeightedPair(PairFiles):
 
 
 def _form(given: Any) -> str:
-    """The branch of a union; brackets tell it from the keys of a section."""
+    """Return the tag of a union's branch, in brackets to distinguish it from keys."""
     return "[several]" if isinstance(given, list | tuple) else "[one]"
 
 
 def _spelled(given: Any) -> Any:
-    """Files with a weight each, where some are given by their names alone."""
+    """Expand plain file names in a list to mappings."""
     return [{"file": one} if isinstance(one, str) else one for one in given] if isinstance(given, list) else given
 
 
 class SplitFiles(SplittableFiles):
-    """Data with one file per split, or one file that is split; `train` may be several files."""
+    """Data with one file per split, or one file that is divided; `train` may be several files."""
 
     train: Annotated[
         Annotated[DataFile, Tag("[one]")] | Annotated[tuple[WeightedFile, ...], Field(min_length=1), Tag("[several]")],
         Discriminator(_form),
         BeforeValidator(_spelled),
     ]
-    """Training file, or several with weights: `[{file: a.tsv, weight: 3}, {file: b.tsv}]`; with `split`, the files to
-    split."""
+    """Training file, or several with weights: `[{file: a.tsv, weight: 3}, {file: b.tsv}]`. With `split`, these files
+    are divided into the splits."""
     valid: DataFile | None = None
     """Validation file."""
     test: DataFile | None = None
-    """Test file; None for no test."""
+    """Test file; None for no test split."""
 
     def training_files(self) -> tuple[Path, ...]:
-        """Return the files to train on."""
+        """Return the paths of the training files."""
         named = [one.file for one in self.train] if isinstance(self.train, tuple) else [self.train]
         return tuple(map(self._path, named))
 
 
 class PairsData(SplittableFiles):
-    """Pairs of text files, line by line; `.gz` is decompressed."""
+    """Parallel text files: line i of the source corresponds to line i of the target. `.gz` is decompressed."""
 
     format: Literal["pairs"]
     """Selects this format."""
@@ -210,14 +214,15 @@ class PairsData(SplittableFiles):
         Annotated[PairFiles, Tag("[one]")] | Annotated[tuple[WeightedPair, ...], Field(min_length=1), Tag("[several]")],
         Discriminator(_form),
     ]
-    """Training files, or a list of pairs with a `weight` each; with `split`, the files to split."""
+    """Pair of training files, or a list of pairs with a `weight` each. With `split`, these files are divided into the
+    splits."""
     valid: PairFiles | None = None
     """Validation files."""
     test: PairFiles | None = None
-    """Test files; None for no test."""
+    """Test files; None for no test split."""
 
     def pair_paths(self) -> list[tuple[Path, Path]]:
-        """Return the files of every pair, source and target."""
+        """Return the paths of source and target of every pair."""
         root, train = self.root or Path(), self.train if isinstance(self.train, tuple) else (self.train,)
         named = (one for one in (*train, self.valid, self.test) if one is not None)
         return [(root / one.source, root / one.target) for one in named]
@@ -228,7 +233,7 @@ class PairsData(SplittableFiles):
         return Pairs(self._path(named.source), self._path(named.target), **self.reading())
 
     def check_files(self) -> None:
-        """Check that small files of pairs have as many lines; large ones are checked when they are read."""
+        """Check that small source and target files have equal numbers of lines; large ones are checked when read."""
         from regard.data.formats.pairs import Pairs
 
         for source, target in self.pair_paths():
@@ -242,15 +247,15 @@ class TableData(SplitFiles):
     format: Literal["table"]
     """Selects this format."""
     source: str | int | list[str | int] = 0
-    """Input column: its number from 0, or its name in the header. Two columns, `[0, 1]`, for models that read two
+    """Input column: its index, from 0, or its name in the header. Two columns, `[0, 1]`, for models with two input
     texts."""
     target: str | int = 1
-    """Target column: a text or a label. Language models have none."""
+    """Target column, which contains a text or a label. Ignored by language models."""
     delimiter: Literal["tab", "comma"] | None = None
-    """Separator of columns; `comma` reads quotes as CSV does. None for a comma in `.csv` and `.csv.gz` files, and a tab
-    in others."""
+    """Column separator; with `comma`, quotes have their meaning in CSV. None for a comma in `.csv` and `.csv.gz` files
+    and a tab in others."""
     header: bool = False
-    """The first line is a header."""
+    """The first line is a header with the names of the columns."""
 
     @field_validator("delimiter", mode="before")
     @classmethod
@@ -286,9 +291,9 @@ class JsonlData(SplitFiles):
     format: Literal["jsonl"]
     """Selects this format."""
     source: str | list[str] = "source"
-    """Key of the input. Two keys for models that read two texts."""
+    """Key of the input. A list of two keys for models with two input texts."""
     target: str = "target"
-    """Key of the target: a text, a label, or a list of tags. Language models have none."""
+    """Key of the target, whose value is a text, a label or a list of tags. Ignored by language models."""
 
     def reader(self, named: str, reading: FieldLayout) -> DataReader:
         from regard.data import Jsonl
@@ -298,26 +303,27 @@ class JsonlData(SplitFiles):
 
 
 class HubData(DataSection):
-    """A data set that the `datasets` library loads (the extra `regard[data]`)."""
+    """Data set of the Hugging Face Hub, loaded by the `datasets` library (`pip install regard[data]`)."""
 
     format: Literal["hub"]
     """Selects this format."""
     name: str
-    """Name of the data set on the hub, or a folder."""
+    """Name of the data set on the hub, or a local folder."""
     config: str | None = None
-    """Configuration, of a data set that has several."""
+    """Configuration of the data set, if it has several."""
     train: str = "train"
-    """Training split, or a slice of it: `train[:1000]`."""
+    """Name of the training split, or a slice of it: `train[:1000]`."""
     valid: str = "validation"
-    """Validation split."""
+    """Name of the validation split."""
     test: str | None = None
-    """Test split; None for no test."""
+    """Name of the test split; None for no test split."""
     source: str | list[str] = "source"
-    """Input column; nested ones with a dot: `translation.de`. Two columns for models that read two texts."""
+    """Input column; a dot selects a nested one: `translation.de`. A list of two columns for models with two input
+    texts."""
     target: str = "target"
-    """Target column. Language models have none."""
+    """Target column. Ignored by language models."""
     bad_lines: Literal["refuse", "skip"] = "refuse"
-    """Bad rows: `refuse` stops and names the row, `skip` leaves it out and counts it."""
+    """Handling of bad rows: `refuse` stops with an error that names the row, `skip` skips and counts them."""
 
     def examples(self, split: SplitName, reading: FieldLayout) -> Examples | None:
         from regard.data import Hub
@@ -338,12 +344,12 @@ class HubData(DataSection):
 
 
 class CmudictData(SplitFiles):
-    """The CMU pronouncing dictionary: words to phonemes."""
+    """CMU Pronouncing Dictionary: words and their phonemes."""
 
     format: Literal["cmudict"]
     """Selects this format."""
     stress: bool = False
-    """Keep the stress of vowels: AH0, AH1, AH2."""
+    """Keep the stress marks of vowels: AH0, AH1, AH2."""
 
     def reader(self, named: str, reading: FieldLayout) -> DataReader:
         from regard.data import Cmudict
@@ -357,9 +363,9 @@ class TextData(SplitFiles):
     format: Literal["text"]
     """Selects this format."""
     blank: Literal["drop", "keep"] = "drop"
-    """Blank lines: dropped, or kept as empty texts."""
+    """Handling of blank lines: dropped, or kept as empty texts."""
     ends: bool = False
-    """Line ends are part of the text, blank lines too, as character models need."""
+    """Keep line ends, and those of blank lines, as part of the text, for character-level models."""
 
     def reader(self, named: str, reading: FieldLayout) -> DataReader:
         from regard.data import Text
@@ -368,14 +374,14 @@ class TextData(SplitFiles):
 
 
 class LabelledData(SplitFiles):
-    """One text per line, with its label."""
+    """Labelled texts: one text per line with its label."""
 
     format: Literal["labelled"]
     """Selects this format."""
     label: Literal["first", "last"] = "first"
-    """Position of the label on the line."""
+    """Position of the label in the line."""
     separator: str | None = Field(None, min_length=1)
-    """Separator of label and text; None for white space."""
+    """Separator between label and text; None for white space."""
 
     def reader(self, named: str, reading: FieldLayout) -> DataReader:
         from regard.data import LabelledLines
@@ -386,14 +392,15 @@ class LabelledData(SplitFiles):
 
 
 class FolderData(Files):
-    """Folder of .txt files named by the label of their lines, or of folders named by a label with one text per file."""
+    """Folder of labelled texts: a `.txt` file per label with a text per line, or a folder per label with a text per
+    file."""
 
     format: Literal["folder"]
     """Selects this format."""
     train: DataFolder
-    """Training folder; `split` takes the validation split from it."""
+    """Training folder, which `split` divides into training and validation data."""
     test: DataFolder | None = None
-    """Test folder; None for a share of `train`, or no test."""
+    """Test folder; None for the test split that `split.test` takes from `train`, if any."""
     split: SplitSection = SplitSection()
     """Split of `train`."""
 
@@ -409,16 +416,16 @@ class FolderData(Files):
 
 
 class ColumnsData(SplitFiles):
-    """One word per line with its tags in columns, and a blank line between sentences."""
+    """CoNLL-style columns: one word per line with its tags, and a blank line between sentences."""
 
     format: Literal["columns"]
     """Selects this format."""
     source: int | list[int] = 0
-    """Column of the word, from 0; -1 is the last. Two columns, `[0, 1]`, for a word and a feature of it."""
+    """Column index of the word, from 0; -1 is the last. Two columns, `[0, 1]`, for a word and a feature of it."""
     target: int = 1
-    """Column of the tag."""
+    """Column index of the tag, from 0; -1 is the last."""
     separator: str | None = Field(None, min_length=1)
-    """Separator of columns; None for white space."""
+    """Column separator; None for white space."""
     comment: str | None = None
     """Prefix of comment lines, which are skipped."""
 
@@ -430,7 +437,7 @@ class ColumnsData(SplitFiles):
 
 
 class ConlluData(SplitFiles):
-    """Universal Dependencies: one word per line in ten columns, and a blank line between sentences."""
+    """Universal Dependencies (CoNLL-U): one word per line in ten columns, and a blank line between sentences."""
 
     format: Literal["conllu"]
     """Selects this format."""

@@ -1,7 +1,7 @@
-"""Errors of recipes, each in one sentence."""
+"""Error class of recipes."""
 
 from __future__ import annotations
 
 
 class RecipeError(ValueError):
-    """A recipe that cannot be run: the sentence names the key, its line and the nearest valid one."""
+    """Invalid recipe; the message names the key, its line and the nearest valid name."""

@@ -1,4 +1,4 @@
-"""A file that a trained model is asked or measured on, as a section `data`: its format by name, and its columns."""
+"""Input and evaluation files of trained models as sections `data`: format detection by suffix, and columns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from regard.recipes.plugin_sections import PluginUnion
 from regard.recipes.system import System
 
 LINES = "lines"
-"""The format of a file with a text on each line, as it is asked."""
+"""Format of a file with one input text per line."""
 _ENDINGS = {
     "table": (".csv", ".tsv", ".tab"),
     "jsonl": (".jsonl", ".ndjson", ".json"),
@@ -26,21 +26,21 @@ _ENDINGS = {
     "squad": (".json",),
     "cmudict": (".dict",),
 }
-_NONE = "\0"  # what no name ends in
-_TABULAR = (".csv", ".tsv", ".tab", ".jsonl", ".ndjson")  # files whose lines are hardly ever texts
+_NONE = "\0"  # a suffix that no file name has
+_TABULAR = (".csv", ".tsv", ".tab", ".jsonl", ".ndjson")  # suffixes of files whose lines are rarely plain texts
 
 
 @dataclass(frozen=True)
 class FileLayout:
-    """Options of the command line for a file; None for those of the recipe.
+    """Command-line options for a file; None for the setting of the recipe.
 
     Attributes:
-        format: of the file, as `data.format` names it, or `lines`.
-        source: the columns or keys that are read, in the order of the model's texts.
-        target: the column or key with the right answer.
-        header: whether the first line names the columns.
-        encoding: of the file.
-        bad_lines: whether a bad line ends the command or is left out.
+        format: format of the file, as in `data.format`, or `lines`.
+        source: input columns or keys, in the order of the model's input texts.
+        target: column or key of the target.
+        header: True if the first line contains the names of the columns.
+        encoding: character encoding of the file.
+        bad_lines: `refuse` to stop at a bad line, `skip` to skip it.
     """
 
     format: str | None = None
@@ -51,27 +51,27 @@ class FileLayout:
     bad_lines: str | None = None
 
     def reading(self) -> dict[str, Any]:
-        """Return what is said of lines, as keys of the section `data`."""
+        """Return the options about encoding and lines that are set, as keys of the section `data`."""
         said = {"encoding": self.encoding, "bad_lines": self.bad_lines}
         return {key: value for key, value in said.items() if value is not None}
 
     @property
     def columns(self) -> bool:
-        """True if a column is named."""
+        """True if a column is specified."""
         return bool(self.source) or self.target is not None or self.header is not None
 
 
 def format_of(own: BaseModel, path: Path, layout: FileLayout, allowed: Collection[str]) -> str | None:
-    """Return the format of a file: as it is told, or by its name; None where neither says.
+    """Return the format of a file, by the option or by the suffix; None if neither determines it.
 
     Args:
-        own: the section `data` of the recipe.
+        own: section `data` of the recipe.
         path: the file.
         layout: what the command line says.
-        allowed: the formats that a file may have.
+        allowed: allowed formats.
 
     Raises:
-        RecipeError: another format is told.
+        RecipeError: the requested format is not allowed.
     """
     if layout.format is not None:
         if layout.format not in allowed:
@@ -80,44 +80,44 @@ def format_of(own: BaseModel, path: Path, layout: FileLayout, allowed: Collectio
     mine = str(getattr(own, "format", ""))
     if mine in allowed and path.name.removesuffix(".gz").endswith((*_ENDINGS.get(mine, ()), *_own_endings(own))):
         return mine
-    if layout.columns:  # a person who names columns says that the file has some
+    if layout.columns:  # naming columns implies a format with columns
         return _by_ending(path, allowed) or (mine if mine in allowed and hasattr(own, "source") else None)
     return None
 
 
 def tabular(path: Path) -> bool:
-    """Return whether the name of a file says that it has columns."""
+    """Return True if the suffix of a file is that of a format with columns."""
     return path.name.removesuffix(".gz").endswith(_TABULAR)
 
 
 def file_formats(system: System) -> dict[str, type[SplitFiles]]:
-    """Return the formats with one file per split that a system learns from, those of plug-ins among them."""
+    """Return the formats of a system with one file per split, including those of plug-ins."""
     ours = {form: one for form, one in system.formats.items() if issubclass(one, SplitFiles)}
     plugged = PluginUnion().sections() if ours else {}
     return ours | {form: one for form, one in plugged.items() if issubclass(one, SplitFiles)}
 
 
 def input_formats(system: System) -> dict[str, type[SplitFiles]]:
-    """Return the formats that inputs can be read from: columns and keys for any system, and its own."""
+    """Return the formats of input files: those with columns and keys for any system, and the system's own."""
     return {"table": TableData, "jsonl": JsonlData, **file_formats(system)}
 
 
 def file_section(
     own: BaseModel, system: System, form: str, path: Path, layout: FileLayout, fields: Sequence[str], answer: str | None
 ) -> dict[str, Any]:
-    """Return a section `data` whose every split is one file; what the recipe says and the format knows is kept.
+    """Return a section `data` with one file as every split, keeping the recipe's keys that the format has.
 
     Args:
-        own: the section of the recipe.
-        system: of the recipe.
-        form: the format of the file.
+        own: section `data` of the recipe.
+        system: system of the recipe.
+        form: format of the file.
         path: the file.
         layout: what the command line says.
-        fields: the fields that a model reads, which are the keys of JSON where nobody names any.
-        answer: the field with the right answer; None where none is read.
+        fields: input fields of the model, which are the default keys in JSON.
+        answer: target field; None if no targets are read.
 
     Raises:
-        RecipeError: more or fewer columns than fields.
+        RecipeError: the numbers of columns and fields differ.
     """
     known, mine = input_formats(system)[form].model_fields, own.model_dump(mode="json")
     file = str(path.resolve())
@@ -143,10 +143,10 @@ def file_section(
 def measured_section(
     own: BaseModel, system: System, paths: Sequence[Path], layout: FileLayout, fields: Sequence[str], answer: str | None
 ) -> dict[str, Any]:
-    """Return the section `data` of what a model is measured on: a file, a folder, or source and target of pairs.
+    """Return the section `data` for an evaluation on a file, a folder, or a pair of source and target files.
 
     Raises:
-        RecipeError: nothing says how the files are read.
+        RecipeError: the format of the files is unknown.
     """
     if len(paths) == 2 and isinstance(own, PairsData) and layout.format in (None, "pairs"):
         both = {"source": str(paths[0].resolve()), "target": str(paths[1].resolve())}
@@ -172,13 +172,13 @@ def measured_section(
 
 
 def _by_ending(path: Path, allowed: Collection[str]) -> str | None:
-    """The first format that files with such a name have."""
+    """Return the first allowed format with the suffix of a file."""
     name = path.name.removesuffix(".gz")
     return next((form for form in allowed if name.endswith(_ENDINGS.get(form, (_NONE,)))), None)
 
 
 def _own_endings(own: BaseModel) -> tuple[str, ...]:
-    """Return the suffixes of the recipe's own files; `.txt` is none."""
+    """Return the suffixes of the recipe's data files, except `.txt`."""
     names = [getattr(own, split, None) for split in ("train", "valid", "test")]
     found = {Path(name.removesuffix(".gz")).suffix for name in names if isinstance(name, str)}
     return tuple(sorted(found - {"", ".txt"}))
@@ -187,8 +187,8 @@ def _own_endings(own: BaseModel) -> tuple[str, ...]:
 def _default_columns(
     form: str, known: Mapping[str, Any], mine: Mapping[str, Any], fields: Sequence[str], answer: str | None
 ) -> dict[str, Any]:
-    """The columns of a format that the recipe's own is not: those that it names, or the first ones."""
-    if typing.get_origin(known["source"].annotation) is typing.Literal:  # the format itself names its columns
+    """Return the columns of a format other than the recipe's: those with the recipe's names, or the first ones."""
+    if typing.get_origin(known["source"].annotation) is typing.Literal:  # the format has fixed columns
         return {key: known[key].default for key in ("source", "target")}
     source, target = mine.get("source"), mine.get("target")
     sources = source if isinstance(source, list) else [source]
@@ -200,12 +200,12 @@ def _default_columns(
 
 
 def _column(name: str, form: str) -> str | int:
-    """A column by its name, or its number."""
+    """Return a column as a name or an index."""
     return int(name) if form != "jsonl" and name.removeprefix("-").isdecimal() else name
 
 
 def _headed(section: Mapping[str, Any]) -> bool:
-    """Return whether the first line is a header: by the recipe, or since a column is named."""
+    """Return True if the first line is a header: by the recipe, or because a column is given by name."""
     source = section.get("source")
     columns = [*(source if isinstance(source, list) else [source]), section.get("target")]
     return bool(section.get("header")) or any(isinstance(column, str) for column in columns)

@@ -1,4 +1,4 @@
-"""The files that a recipe learns from: whether they are there, said before anything starts."""
+"""Existence checks of the files that a recipe names, made before training starts."""
 
 from __future__ import annotations
 
@@ -17,31 +17,30 @@ from regard.recipes.yaml_document import RecipeDocument, Where
 
 @dataclass(frozen=True)
 class IsFile:
-    """Marks the type of a key whose value names a file of the data."""
+    """Marker of the type of a key whose value is a data file."""
 
 
 @dataclass(frozen=True)
 class IsFolder:
-    """Marks the type of a key whose value names a folder of the data."""
+    """Marker of the type of a key whose value is a data folder."""
 
 
 DataFile = Annotated[str, IsFile()]
-"""The name of a file; of data, in the folder `data.root`."""
+"""File name; data files are relative to `data.root`."""
 DataFolder = Annotated[str, IsFolder()]
-"""The name of a folder likewise."""
+"""Folder name; data folders are relative to `data.root`."""
 
 
 def find_files(content: BaseModel, document: RecipeDocument, *, section: str = "data") -> None:
-    """See that every file which a section names is there.
+    """Check that every file in a section exists.
 
     Args:
-        content: the section; its keys of type `DataFile` are looked for, however deep they stand, in its `root` if it
-            has one.
-        document: where it came from, to say on which line.
-        section: its name.
+        content: section whose keys of type `DataFile` are checked, at any depth, relative to its `root` if it has one.
+        document: document of the recipe, for line numbers.
+        section: name of the section.
 
     Raises:
-        RecipeError: the first that is not; with the nearest name in its folder, or what to do.
+        RecipeError: a file is missing; the message has the nearest name in its folder, or advice.
     """
     root: Path | None = getattr(content, "root", Path())
     for where, name in _named(content, (section,), IsFolder):
@@ -61,7 +60,7 @@ def find_files(content: BaseModel, document: RecipeDocument, *, section: str = "
 
 
 def named_files(section: BaseModel, where: Where = ()) -> Iterator[tuple[Where, str]]:
-    """The names of files in a section, each with the path of keys to it.
+    """Yield the file names in a section, each with the path of its key.
 
     >>> class Pair(BaseModel):
     ...     source: DataFile
@@ -74,10 +73,10 @@ def named_files(section: BaseModel, where: Where = ()) -> Iterator[tuple[Where, 
 
 
 def find_run(folder: Path | None, document: RecipeDocument) -> None:
-    """See that the run that a recipe begins with is there.
+    """Check that the run under `init` exists.
 
     Raises:
-        RecipeError: it is not.
+        RecipeError: it does not exist.
     """
     if folder is not None and not (folder / "recipe.yaml").exists():
         place = document.place(("init",))
@@ -102,7 +101,7 @@ def _inside(value: Any, where: Where, mark: type, *, marked: bool) -> Iterator[t
 
 
 def _marked(annotation: Any, mark: type) -> bool:
-    """Return whether a marker is part of a type: `DataFile | None`, `list[DataFile]`."""
+    """Return True if a marker is part of a type, such as `DataFile | None` or `list[DataFile]`."""
     marks = getattr(annotation, "__metadata__", ())
     inside = typing.get_args(annotation)
     return any(isinstance(one, mark) for one in marks) or any(_marked(part, mark) for part in inside)
@@ -121,7 +120,7 @@ def _advice(name: Path, root: Path | None) -> str:
 
 
 def _names(folder: Path) -> list[str]:
-    """Return the names in a folder; none if it cannot be read."""
+    """Return the names in a folder; empty if it cannot be read."""
     try:
         return [path.name for path in folder.iterdir() if path.is_file()]
     except OSError:
@@ -129,5 +128,5 @@ def _names(folder: Path) -> list[str]:
 
 
 def _home(folder: Path) -> str:
-    """A shell leaves `data.root=~/data` as it is."""
+    """Return advice if a path starts with `~`, which a shell does not expand in `data.root=~/data`."""
     return f"; write {folder.expanduser()}" if folder.parts[:1] == ("~",) else ""

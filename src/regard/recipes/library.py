@@ -1,4 +1,4 @@
-"""Recipes by name: those that ship with the package, and files."""
+"""Lookup of recipes: shipped ones by name, and files by path."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SUFFIXES = (".yaml", ".yml")
 
 
 def shipped() -> dict[str, Path]:
-    """Return the recipes in the folders of all systems, which are not imported, by name."""
+    """Return the recipes of all systems by name, without importing the systems."""
     found: dict[str, Path] = {}
     for module in system_modules():
         spec = find_spec(module)
@@ -23,10 +23,10 @@ def shipped() -> dict[str, Path]:
 
 
 def find_recipe(name: str) -> Path:
-    """Return the file of a recipe that ships, or of a path.
+    """Return the file of a shipped recipe, or of a path.
 
     Raises:
-        RecipeError: there is none; the sentence names the nearest that ships or that is in the folder of the path.
+        RecipeError: there is none; the message has the nearest name among shipped recipes and in the path's folder.
     """
     path = shipped().get(name) or Path(name)
     if path.is_dir():
@@ -42,9 +42,9 @@ def find_recipe(name: str) -> Path:
 
 
 def _beside(path: Path) -> dict[str, str]:
-    """The recipes in the folder of a path, each by its path with and without the suffix."""
+    """Return the recipes in the folder of a path, by their paths with and without the suffix."""
     try:
         files = [path.parent / one.name for one in path.parent.iterdir() if one.suffix in _SUFFIXES]
-    except OSError:  # no such folder, or none that can be read
+    except OSError:  # the folder is missing or unreadable
         return {}
     return {name: str(file) for file in sorted(files) for name in (str(file.with_suffix("")), str(file))}

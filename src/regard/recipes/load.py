@@ -1,4 +1,4 @@
-"""From a name or a file to a checked recipe."""
+"""Loading and checking of recipes."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _CHECKS: dict[str, tuple[Callable[[Recipe], None], ...]] = {
     "train": (check_shared_training,),
     "decode": (check_decoding,),
 }
-"""Checks of sections that must fit together, in this order; each is followed by those of the system."""
+"""Cross-checks per section, in this order; each is followed by the system's check of that section."""
 
 
 class LoadedRecipe(NamedTuple):
-    """A recipe, the document it came from, and what its author should know of it."""
+    """A checked recipe, its document, and notes for its author."""
 
     recipe: Recipe
     document: RecipeDocument
@@ -46,15 +46,15 @@ class LoadedRecipe(NamedTuple):
 
 
 def load(name: str, overrides: list[str] | None = None, *, model: bool = True) -> LoadedRecipe:
-    """Read and check a recipe that is to be trained: the files it learns from must be there.
+    """Load and check a recipe for training; its data files must exist.
 
     Args:
-        name: one that ships (`dates`), or a path to a YAML file.
+        name: name of a shipped recipe (`dates`), or path of a YAML file.
         overrides: assignments such as `train.steps=500`.
         model: see `check`.
 
     Raises:
-        RecipeError: what is wrong, where it stands, and what would be right.
+        RecipeError: the recipe is invalid; the message has the line, the key and a correction.
 
     >>> load("dates", ["train.steps=7"]).recipe.train.steps
     7
@@ -63,15 +63,15 @@ def load(name: str, overrides: list[str] | None = None, *, model: bool = True) -
 
 
 def check(document: RecipeDocument, *, files: bool = False, model: bool = True) -> LoadedRecipe:
-    """Check a document against the schema; the first thing that is wrong is the error.
+    """Check a document against the schema; the first violation is raised.
 
-    The model is made last, which needs PyTorch, whose import takes longer than everything else here; what can be wrong
-    with it is, but for mistakes of ours, found before.
+    The model is built last, because the import of PyTorch takes longer than all other checks. These should already have
+    found every error, so that building the model is only a safeguard.
 
     Args:
-        document: what was written.
-        files: whether the files of the data must be there; a run that was trained may have outlived them.
-        model: whether the model is outlined; `check_model` does that later where PyTorch is not to be imported yet.
+        document: parsed YAML document.
+        files: True if the data files must exist; those of a trained run may have been removed.
+        model: True to build the model, which imports PyTorch; `check_model` does this later.
     """
     document, notes = current_name(_one_length(document))
     with plugins_of(document):
@@ -92,6 +92,7 @@ def _checked(document: RecipeDocument, notes: tuple[str, ...], *, files: bool, m
     for section, checks in _CHECKS.items():
         for check in (*checks, *_own_checks(system, section)):
             _attempt(section, check, recipe, document)
+    # Cheap checks of values come first, and existence checks of files only when none of them failed.
     if files:
         find_run(recipe.init, document)
         find_files(recipe.data, document)
@@ -109,18 +110,18 @@ def _checked(document: RecipeDocument, notes: tuple[str, ...], *, files: bool, m
 
 
 def _own_checks(system: System, section: str) -> tuple[Check, ...]:
-    """Return the check of a system for a section, if it has one."""
+    """Return the system's own check of a section, if any."""
     own = system.checks.get(section)
     return () if own is None else (own,)
 
 
 def check_model(loaded: LoadedRecipe) -> None:
-    """Check that the model of a recipe can be made."""
+    """Check that the model of a recipe can be built."""
     _attempt("model", _make_model, loaded.recipe, loaded.document)
 
 
 def _system(document: RecipeDocument) -> System:
-    """The system of the task that a document names."""
+    """Return the system of the task in a document."""
     found, task = systems(), document.content.get("task", default_task())
     if isinstance(task, str) and task in found:
         return found[task]
@@ -131,7 +132,7 @@ def _system(document: RecipeDocument) -> System:
 
 
 def _with_defaults(document: RecipeDocument, system: System) -> RecipeDocument:
-    """A document with the defaults of the section `tokenizer` that are the system's own."""
+    """Return a document with the system's defaults of the section `tokenizer`."""
     given = document.content.get("tokenizer", {})
     if not system.tokenizer or not isinstance(given, dict):
         return document
@@ -147,7 +148,7 @@ def _check_pairs(recipe: Recipe) -> None:
 
 
 def _check_names(document: RecipeDocument) -> None:
-    """No plug-in takes the name of something that is there already."""
+    """Check that no plug-in reuses an existing name."""
     if not document.content.get("plugins"):
         return
     from regard.evaluate.metrics import METRICS
@@ -162,7 +163,7 @@ def _check_names(document: RecipeDocument) -> None:
 
 
 def _find_trackers(recipe: Recipe) -> None:
-    """The packages of trackers are installed; they are not imported."""
+    """Check that the packages of the trackers are installed, without importing them."""
     for name in recipe.train.trackers:
         if find_spec(name) is None:
             raise ValueError(
@@ -172,7 +173,7 @@ def _find_trackers(recipe: Recipe) -> None:
 
 
 def _one_length(document: RecipeDocument) -> RecipeDocument:
-    """`train.minutes` on the command line takes the place of `train.steps` in a file, and the other way round."""
+    """Let `train.minutes` on the command line override `train.steps` in a file, and vice versa."""
     train = document.content.get("train")
     given = [key for key in ("steps", "minutes") if isinstance(train, dict) and train.get(key) is not None]
     assigned = [key for key in given if ("train", key) in document.assigned]
@@ -183,7 +184,7 @@ def _one_length(document: RecipeDocument) -> RecipeDocument:
 
 
 def _check_kind(document: RecipeDocument, system: System) -> None:
-    """The model is one that the task is learned by; this comes first, since all its other keys depend on it."""
+    """Check first that the task has this kind of model, because all other keys of the model depend on it."""
     model, kinds = document.content.get("model"), system.models
     if isinstance(model, dict) and (kind := model.get("kind")) not in kinds:
         near = nearest(str(kind), kinds)
@@ -194,7 +195,7 @@ def _check_kind(document: RecipeDocument, system: System) -> None:
 
 
 def _attempt(section: str, make: Callable[[Recipe], None], recipe: Recipe, document: RecipeDocument) -> None:
-    """Make what a section describes; what is wrong with it is said with its line."""
+    """Call a check of a section; errors are raised with the line of their key."""
     try:
         make(recipe)
     except (ValueError, TypeError, RuntimeError, OverflowError) as problem:
@@ -204,5 +205,5 @@ def _attempt(section: str, make: Callable[[Recipe], None], recipe: Recipe, docum
 
 
 def _make_model(recipe: Recipe) -> None:
-    """Make the model once with a few words and no memory: what no rule of the sections knows shows here."""
+    """Build the model once with a tiny vocabulary on the meta device, to find errors that no rule covers."""
     imported("regard.tasks.build:outline")(recipe)

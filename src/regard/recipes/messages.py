@@ -1,4 +1,4 @@
-"""One sentence for what is wrong with a recipe: the key, its line, the nearest that is right."""
+"""Messages about invalid recipes: the key, its line, and the nearest valid name."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from regard.recipes.argument_sections import OneOf
 from regard.recipes.plugin_sections import PluginUnion
 from regard.recipes.yaml_document import RecipeDocument, Where
 
-_QUOTED, _LONGEST = 200, 600  # characters of a value, of what is wrong with it
+_QUOTED, _LONGEST = 200, 600  # maximum characters of a value and of its error
 
 
 def sentence_of(problem: ValidationError, document: RecipeDocument, schema: type[BaseModel]) -> str:
-    """Return the sentence of the first problem that pydantic found with a document of this schema."""
+    """Return a message about the first error that pydantic found in a document."""
     error = problem.errors()[0]
     where, candidates = _resolved(error["loc"], schema)
     given, expected = error["input"], error.get("ctx", {}).get("expected", "")
-    if error["type"].startswith("union_tag"):  # a format, kind or name: pydantic blames the whole section
+    if error["type"].startswith("union_tag"):  # an unknown format, kind or name: pydantic reports the whole section
         tag = error["ctx"]["discriminator"].strip("'")
         where = (*where, tag)
         expected = str([choice for one in candidates for choice in _tags(one)])
@@ -51,22 +51,23 @@ def sentence_of(problem: ValidationError, document: RecipeDocument, schema: type
         advice = "it should be a path; put a name that reads as something else in quotes"
         return f"{place}: {key} is {_quoted(given)}: {advice}"
     message = error["msg"].removeprefix("Value error, ")
-    message = f"{message[:1].lower()}{message[1:]}".replace("tuple", "list")  # as YAML calls it
+    message = f"{message[:1].lower()}{message[1:]}".replace("tuple", "list")  # the term of YAML
     message = shortened(message, _LONGEST)
-    if isinstance(given, dict):  # what its keys hold together is wrong
+    if isinstance(given, dict):  # its keys are incompatible with each other
         return f"{document.place(key_of_message(where, message, document))}: {key}: {message}"
     return f"{place}: {key} is {_quoted(given)}: {message}"
 
 
 def _quoted(value: object) -> str:
-    """A value as it is written in Python, of a long one its beginning."""
+    """Return the Python literal of a value, truncated if it is long."""
     return shortened(repr(value), _QUOTED)
 
 
 def key_of_message(section: Where, sentence: str, document: RecipeDocument) -> Where:
-    """Return the key that a sentence about a section is about: quoted, by its value, or mentioned.
+    """Return the key that a message about a section refers to: by quotes, by its value, or by its name.
 
-    Among several of these it is what the command line says, else what stands highest, else what the sentence has first.
+    Among several keys that match equally well, the order is: set on the command line, least nested, first in the
+    message.
     """
     found: list[tuple[int, bool, int, int, Where]] = []
 
@@ -88,7 +89,7 @@ def key_of_message(section: Where, sentence: str, document: RecipeDocument) -> W
 
 
 def _written(where: Where, document: RecipeDocument) -> Where:
-    """As far as the document goes: `attention: dot` is said of `attention`, though it means `attention.score.name`."""
+    """Shorten a path to keys in the document: `attention.score.name` to `attention` for `attention: dot`."""
     content: Any = document.content
     for length, key in enumerate(where):
         if not isinstance(content, dict | list):
@@ -101,11 +102,11 @@ def _written(where: Where, document: RecipeDocument) -> Where:
 
 
 Candidate = type[BaseModel] | OneOf
-"""A section that can stand at a place, or several that are derived when one is chosen."""
+"""Section type that a key may hold, or a union whose sections are derived on demand."""
 
 
 def _resolved(location: tuple[str | int, ...], schema: type[BaseModel]) -> tuple[Where, list[Candidate]]:
-    """pydantic's location without the tags of unions, and the sections that can stand at its end."""
+    """Return pydantic's location without the tags of unions, and the section types possible there."""
     where: list[str | int] = []
     candidates: list[Candidate] = [schema]
     for part in location:
@@ -113,7 +114,7 @@ def _resolved(location: tuple[str | int, ...], schema: type[BaseModel]) -> tuple
         fields = {} if first is None or isinstance(first, OneOf) else first.model_fields
         if isinstance(part, int):
             where.append(part)
-        elif part.startswith("["):  # the branch of a union, which nobody wrote
+        elif part.startswith("["):  # the tag of a union's branch, which is not in the document
             candidates = [
                 one for one in candidates if (part == "[several]") == ("weight" in _single([one]).model_fields)
             ]
@@ -130,14 +131,14 @@ def _resolved(location: tuple[str | int, ...], schema: type[BaseModel]) -> tuple
 
 
 def _single(candidates: list[Candidate]) -> type[BaseModel]:
-    """The only section that can stand at a place."""
+    """Return the only possible section type."""
     first = candidates[0]
     assert not isinstance(first, OneOf)
     return first
 
 
 def candidates_of(field: FieldInfo) -> list[Candidate]:
-    """Return the sections that a key may hold."""
+    """Return the section types that a key may hold."""
     found: list[Candidate] = []
 
     def walk(annotation: Any) -> None:
@@ -156,7 +157,7 @@ def candidates_of(field: FieldInfo) -> list[Candidate]:
 
 
 def _tags(one: Candidate) -> tuple[str, ...]:
-    """The values that tell a section of a union from the others."""
+    """Return the discriminator values of a section in a union."""
     return one.names if isinstance(one, OneOf) else typing.get_args(one.model_fields[_tag(one)].annotation)
 
 

@@ -1,4 +1,4 @@
-"""The metrics of a recipe: named by it, or those of its system."""
+"""Metrics of a recipe: those under `evaluate.metrics`, or the defaults of its system."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ def chosen_metrics(recipe: Recipe) -> list[Metric]:
     """Return the metrics of a recipe with their options.
 
     Raises:
-        ValueError: a metric or an option that there is not, or `evaluate.select` names none of them.
+        ValueError: a metric or an option does not exist, or `evaluate.select` is not among the metrics.
     """
-    from regard.evaluate.metrics import disambiguate, metric  # imports NumPy, which a recipe with a typo does not need
+    # local, so that errors in a recipe are reported without importing NumPy
+    from regard.evaluate.metrics import disambiguate, metric
 
     system, given = recipe.system, recipe.evaluate.metrics
     if given and system.compares is None:
@@ -39,16 +40,16 @@ def chosen_metrics(recipe: Recipe) -> list[Metric]:
 
 
 def default_metrics(recipe: Recipe) -> Sequence[MetricEntry]:
-    """Return the metrics of the system of a recipe."""
+    """Return the default metrics of the system of a recipe."""
     metrics = recipe.system.metrics
     return metrics(recipe) if callable(metrics) else metrics
 
 
 def check_metrics(recipe: Recipe) -> None:
-    """Check that the metrics of a recipe can measure its answers, and that their options have right values.
+    """Check that the metrics of a recipe apply to its outputs, and that their options are valid.
 
     Raises:
-        ValueError: the first that is wrong.
+        ValueError: the first metric or option that is invalid.
     """
     from regard.evaluate.metrics import METRICS
 
@@ -63,9 +64,9 @@ def check_metrics(recipe: Recipe) -> None:
             )
         ours = METRICS.get(one.name)
         if ours is not None and one.options == ours.options:
-            continue  # no option is given that could be wrong
+            continue  # no options to check
         some = {"numbers": "0", "records": "slot[value]"}.get(one.compares, "O")
         try:
-            one([some], [[some]])  # an option with a wrong value shows at once
+            one([some], [[some]])  # a trial call raises for an invalid option
         except TypeError:
             raise ValueError(f"the metric {one.name!r} does not take {dict(one.options)}") from None

@@ -1,4 +1,4 @@
-"""Sections `data` of readers that plug-ins registered."""
+"""Base of the sections `data` for readers of plug-ins."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class PluginFiles(SplitFiles):
-    """Data of files that a reader of a plug-in reads."""
+    """Data files with a reader of a plug-in."""
 
     def reader(self, named: str, reading: FieldLayout) -> DataReader:
         own = self.model_dump(exclude={*SplitFiles.model_fields, "format"})
@@ -28,7 +28,7 @@ class PluginFiles(SplitFiles):
         return made
 
     def _adapted(self, named: Any, reading: FieldLayout) -> Examples:
-        """The examples, held to the fields of the task; their cache knows the source of the reader."""
+        """Return the examples, checked for the fields of the task; their cache key includes the reader's source."""
         one = self._registered()
         needed = (reading.question,) if reading.answer is None else (reading.question, reading.answer)
         source = plugin_sources((one.module,))[one.module]["hash"]
@@ -40,12 +40,12 @@ class PluginFiles(SplitFiles):
 
 @dataclass(frozen=True)
 class ForeignExamples(WrappedExamples):
-    """Examples that are held to the fields of a task, and whose cache knows the source that made them.
+    """Examples checked for the fields of a task, whose cache key includes the source code of their reader.
 
     Args:
-        examples: of the reader.
+        examples: examples of the reader.
         reader: its name in recipes.
-        needed: the fields that each example has.
+        needed: fields that each example must have.
         source: the hash of the reader's source.
     """
 
@@ -54,7 +54,7 @@ class ForeignExamples(WrappedExamples):
     source: str
 
     def settings(self) -> str:
-        """Those of the reader, and its source."""
+        """Return the settings of the reader and the hash of its source."""
         return f"{self.examples.settings()} by {self.reader} {self.source}"
 
     def __iter__(self) -> Iterator[Example]:

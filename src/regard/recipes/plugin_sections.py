@@ -1,4 +1,4 @@
-"""Sections `data` of readers that plug-ins registered, derived from their constructors."""
+"""Sections `data` for readers of plug-ins, derived from their constructors."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from regard.recipes.source import class_source
 from regard.registry import Registered, registered
 
 _GIVEN = frozenset(("path", "encoding", "max_line", "bad_lines", "questions", "target_kind"))
-"""Arguments of a reader that the keys of all files give."""
+"""Arguments of a reader that keys of all file formats set."""
 
 
 @dataclass(frozen=True)
 class PluginUnion:
-    """Metadata of the union of sections `data` that opens it to those of plug-ins."""
+    """Metadata that extends the union of sections `data` by those of plug-ins."""
 
     def sections(self) -> dict[str, type[Section]]:
-        """Return those of the plug-ins that the recipe at hand names, by their names."""
+        """Return the sections of the current recipe's plug-ins by format name."""
         return {name: section_of(one) for name, one in registered("reader").items() if is_in_scope(one.module)}
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        as_it_is = core_schema.wrap_serializer_function_ser_schema(  # the union does not know sections of plug-ins
+        as_it_is = core_schema.wrap_serializer_function_ser_schema(  # the union cannot serialise sections of plug-ins
             lambda value, inner: inner(value), schema=core_schema.any_schema()
         )
         return core_schema.no_info_wrap_validator_function(self._validated, handler(source), serialization=as_it_is)
@@ -50,7 +50,7 @@ def section_of(one: Registered) -> type[Section]:
     """Return the section whose keys are the arguments of a reader.
 
     Raises:
-        ValueError: an argument that no recipe could hold.
+        ValueError: an argument has a type that YAML cannot express.
     """
     from regard.recipes.plugin_files import PluginFiles
 

@@ -1,4 +1,4 @@
-"""The modules that a recipe names under `plugins`: found, imported, and their names made known to the schema."""
+"""Plug-ins: modules under the key `plugins`, which are imported and extend the schema of the recipe."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from regard.recipes.errors import RecipeError
 from regard.recipes.yaml_document import RecipeDocument
 
 RECORD = "plugins.json"
-"""In a run's folder: where each plug-in was, and the hash of its source."""
+"""File in a run folder with the location of each plug-in and the hash of its source."""
 _OF_A_RUN = ("metrics.jsonl", "model.safetensors", "checkpoints", RECORD)
 _imported: dict[str, None] = {}
 _named: ContextVar[tuple[str, ...] | None] = ContextVar("plugins that the recipe at hand names", default=None)
@@ -27,13 +27,13 @@ _named: ContextVar[tuple[str, ...] | None] = ContextVar("plugins that the recipe
 
 @contextmanager
 def plugins_of(document: RecipeDocument) -> Iterator[None]:
-    """Import the plug-ins of a recipe; inside, what they registered belongs to the schema.
+    """Import the plug-ins of a recipe; their components are part of the schema inside this context.
 
-    They are looked for in the folder of the recipe, in the working directory, where the run was begun with them, and
-    on `sys.path`. What lies in the folder of a run is never imported, so that loading a run executes no code of it.
+    They are searched in the folder of the recipe, in the working directory, in their locations when the run started,
+    and on `sys.path`. Files in a run folder are never imported, so that loading a run does not execute its code.
 
     Raises:
-        RecipeError: a module that is not there, or whose import fails.
+        RecipeError: a module is not found, or its import fails.
     """
     given = document.content.get("plugins") or []
     names = [name for name in given if isinstance(name, str)] if isinstance(given, list) else []
@@ -52,15 +52,15 @@ def plugins_of(document: RecipeDocument) -> Iterator[None]:
 
 
 def is_in_scope(module: str) -> bool:
-    """Return whether what this module registered can be named in the recipe at hand."""
+    """Return True if the components of this module are available in the current recipe."""
     names = _named.get()
     return names is None or any(module == name or module.startswith(f"{name}.") for name in names)
 
 
 def plugin_attributes(attribute: str) -> Iterator[tuple[str, Any]]:
-    """Yield an attribute of plug-ins, where they have it, with the module's name.
+    """Yield module name and value of an attribute, for all plug-ins that have it.
 
-    While a recipe is checked these are the plug-ins that it names, afterwards all that were imported.
+    While a recipe is being checked, these are its plug-ins; otherwise, all imported ones.
     """
     named = _named.get()
     for name in _imported if named is None else named:
@@ -70,7 +70,7 @@ def plugin_attributes(attribute: str) -> Iterator[tuple[str, Any]]:
 
 
 def plugin_sources(names: tuple[str, ...]) -> dict[str, dict[str, str]]:
-    """Return where each plug-in is, and the hash of its source."""
+    """Return the location of each plug-in and the hash of its source."""
     found = {}
     for name in names:
         files = _sources(name)
@@ -79,7 +79,7 @@ def plugin_sources(names: tuple[str, ...]) -> dict[str, dict[str, str]]:
 
 
 def recorded_plugins(folder: Path) -> dict[str, dict[str, str]]:
-    """Return the same as it was when a run was begun; nothing where it had none."""
+    """Return locations and hashes recorded at the start of a run; empty if it had no plug-ins."""
     try:
         content = json.loads((folder / RECORD).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -89,11 +89,11 @@ def recorded_plugins(folder: Path) -> dict[str, dict[str, str]]:
 
 
 class _PluginError(Exception):
-    """Why a plug-in cannot be had, as the end of a sentence."""
+    """Failure to find or import a plug-in; its text completes a message."""
 
 
 def _places(home: Path | None, name: str) -> list[Path]:
-    """The folders that a plug-in may be in, before those of `sys.path`."""
+    """Return the folders that are searched for a plug-in before `sys.path`."""
     places = [Path.cwd()] if home is None else [home.resolve(), Path.cwd()]
     if home is not None and name in (before := recorded_plugins(home)):
         file = Path(before[name]["file"])
@@ -108,7 +108,7 @@ def _import(name: str, places: list[Path]) -> None:
     top = name.partition(".")[0]
     folder, spec = _found(top, places)
     if str(folder) not in sys.path:
-        sys.path.append(str(folder))  # what the module itself imports from beside it
+        sys.path.append(str(folder))  # for the module's own imports from its folder
     importlib.invalidate_caches()
     there = sys.modules[top].__spec__ if top in sys.modules else importlib.util.find_spec(top)
     if there is not None and not there.has_location:
@@ -122,12 +122,12 @@ def _import(name: str, places: list[Path]) -> None:
         if problem.name is not None and f"{name}.".startswith(f"{problem.name}."):
             raise _PluginError(f"there is no module {problem.name} in {folder}") from None
         raise _PluginError(f"{name} cannot be imported: {problem}") from None
-    except Exception as problem:  # code of somebody's own: whatever it raises is said in one sentence
+    except Exception as problem:  # foreign code may raise anything
         raise _PluginError(f"{name} cannot be imported: {type(problem).__name__}: {_said(problem)}") from None
 
 
 def _said(problem: Exception) -> str:
-    """The first line of what went wrong, and where."""
+    """Return the first line of an error, and its location."""
     trace, line = problem.__traceback__, ""
     while trace is not None:
         line = f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})"
@@ -136,7 +136,7 @@ def _said(problem: Exception) -> str:
 
 
 def _found(top: str, places: list[Path]) -> tuple[Path, ModuleSpec]:
-    """The first folder that has a module or package of this name, unless it lies in a run."""
+    """Return the first folder with a module or package of this name, and its spec; run folders are skipped."""
     refused: Path | None = None
     folders = dict.fromkeys([*places, *(Path(entry or ".").resolve() for entry in sys.path)])
     for folder in folders:
@@ -155,13 +155,13 @@ def _found(top: str, places: list[Path]) -> tuple[Path, ModuleSpec]:
 
 
 def _origin(spec: ModuleSpec) -> Path:
-    """The file of a module, or the folder of a package that has none."""
+    """Return the file of a module, or the folder of a namespace package."""
     locations = list(spec.submodule_search_locations or ())
     return Path(spec.origin if spec.has_location and spec.origin else locations[0] if locations else ".").resolve()
 
 
 def _run_around(path: Path) -> Path | None:
-    """The run that a file lies in."""
+    """Return the run folder that contains a file; None if there is none."""
     for folder in path.parents:
         if (folder / "recipe.yaml").is_file() and any((folder / name).exists() for name in _OF_A_RUN):
             return folder
@@ -169,7 +169,7 @@ def _run_around(path: Path) -> Path | None:
 
 
 def _sources(name: str) -> list[Path]:
-    """The file of a module first; then those of a package."""
+    """Return the files of a module or package, its main file first."""
     module: Any = sys.modules[name]
     folders = [Path(folder) for folder in getattr(module, "__path__", ())]
     inside = sorted(path for folder in folders for path in folder.rglob("*.py"))

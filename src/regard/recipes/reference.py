@@ -1,4 +1,4 @@
-"""The reference of recipes: type, range, default and description of each key, as the code states them."""
+"""Reference of recipes: type, range, default and description of each key, generated from the code."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class Key(NamedTuple):
     """A key of a section.
 
     Attributes:
-        name: of the key.
-        type: its type and range, in words.
-        default: as a recipe writes it; "required" if it has none.
-        sentence: its description.
+        name: name of the key.
+        type: type and range, in words.
+        default: default in YAML; "required" if it has none.
+        sentence: description of the key.
     """
 
     name: str
@@ -56,9 +56,9 @@ class Chapter(NamedTuple):
     """A section of recipes.
 
     Attributes:
-        path: where it stands, `model.luong.attention`.
-        label: its description.
-        keys: that it has.
+        path: path of the section, such as `model.luong.attention`.
+        label: description of the section.
+        keys: keys of the section.
     """
 
     path: str
@@ -86,7 +86,7 @@ def reference(path: str | None = None) -> list[Chapter]:
             hint = f"did you mean {near}?" if near else f"there are: {', '.join(known)}"
             raise ValueError(f"there is no key {'.'.join([*walked, part])!r}; {hint}")
         walked.append(part)
-        if not inner and number == len(parts) - 1:  # a key with a plain value
+        if not inner and number == len(parts) - 1:  # the last part is a key with a plain value
             return [_keys(".".join(walked[:-1]) or "recipe", owners, part)]
         if not inner:
             raise ValueError(f"the key {'.'.join(walked)!r} has a plain value; leave out {parts[number + 1]!r}")
@@ -95,7 +95,7 @@ def reference(path: str | None = None) -> list[Chapter]:
 
 
 def markdown(chapters: list[Chapter]) -> str:
-    """Return chapters as a page with one table per section."""
+    """Return the Markdown of chapters, with one table per section."""
     lines = ["# The keys of recipes", "", "Printed by `regard recipes --reference --markdown`.", ""]
     for path, label, keys in chapters:
         lines += [f"## {path}", "", label, "", "| key | type | default | description |", "|---|---|---|---|"]
@@ -120,7 +120,7 @@ def _everything() -> Iterator[Chapter]:
 
 
 def _shared(chapters: list[Chapter]) -> list[Chapter]:
-    """One chapter per path: the keys of systems beside the shared ones; a chapter that stands twice once."""
+    """Merge chapters of the same path, with shared keys first, and remove duplicates."""
     found: dict[str, Chapter] = {}
     for one in chapters:
         before = found.get(one.path)
@@ -130,12 +130,12 @@ def _shared(chapters: list[Chapter]) -> list[Chapter]:
 
 
 def _chapters(path: str, section: Candidate, records: dict[str, str] | None) -> Iterator[Chapter]:
-    """A section and those inside it; of a choice one chapter per name.
+    """Yield the chapters of a section and its inner sections; one per name for a choice.
 
     Args:
-        path: where it stands.
-        section: itself.
-        records: places of the records that have a chapter of their own, by key; None for no inner sections.
+        path: path of the section.
+        section: section or union of sections.
+        records: paths of the records that have their own chapter, by key; None to omit inner sections.
     """
     if isinstance(section, OneOf):
         for name in section.names:
@@ -155,7 +155,7 @@ def _chapters(path: str, section: Candidate, records: dict[str, str] | None) -> 
 
 
 def _below(owners: list[Candidate], part: str) -> list[Candidate] | None:
-    """The sections at a key, or under a name; empty for a key with a plain value, None if there is no such key."""
+    """Return the sections under a key or a name; empty for a key with a plain value, None for an unknown key."""
     found: list[Candidate] = []
     known = False
     for one in owners:
@@ -166,7 +166,7 @@ def _below(owners: list[Candidate], part: str) -> list[Candidate] | None:
         if part in one.model_fields:
             known = True
             found += candidates_of(one.model_fields[part])
-        elif part in _names(one):  # a format: the section itself
+        elif part in _names(one):  # a format selects the section itself
             found.append(one)
     unique = [one for number, one in enumerate(found) if one not in found[:number]]
     return unique if unique or known else None
@@ -196,19 +196,19 @@ def _keys(path: str, sections: list[Candidate], only: str | None) -> Chapter:
 
 
 def _sentences(section: type[BaseModel]) -> dict[str, str]:
-    """The descriptions of keys that a section states itself."""
+    """Return the descriptions below the fields of a section's class."""
     found: dict[str, str] = {}
     for owner in reversed(section.__mro__):
         if issubclass(owner, Section):
             try:
                 found |= class_source(f"{owner.__module__}:{owner.__qualname__}").sentences()
-            except ValueError:  # made by `create_model`
+            except ValueError:  # created by `create_model`, without source
                 continue
     return found
 
 
 def _type(field: FieldInfo) -> str:
-    """The type and the range of a key, in words."""
+    """Return the type and range of a key in words."""
     bounds = [*field.metadata, *_inner(field.annotation)]
     return " ".join([_in_words(field.annotation, field.metadata), *dict.fromkeys(_bounds(bounds))])
 
@@ -234,7 +234,7 @@ def _in_words(annotation: Any, metadata: list[Any] | tuple[Any, ...] = ()) -> st
 
 
 def _inner(annotation: Any) -> list[Any]:
-    """The metadata of the alternatives of an annotation."""
+    """Return the metadata of the alternatives of an annotation."""
     if typing.get_origin(annotation) is typing.Annotated:
         return list(chain.from_iterable(getattr(one, "metadata", (one,)) for one in annotation.__metadata__))
     if typing.get_origin(annotation) in (typing.Union, types.UnionType, tuple):

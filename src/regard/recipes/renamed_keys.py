@@ -1,4 +1,4 @@
-"""Keys and names of parts of older recipes, read under their present names."""
+"""Renamed keys and components of older recipes, which are converted to their current names."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from regard.recipes.yaml_document import RecipeDocument, Where
 
 
 class RenamedKey(NamedTuple):
-    """A key that has another name now.
+    """Key that was renamed.
 
     Attributes:
         old, new: paths of keys.
-        value: from the old value and that of the new key, if it is given too, to the new value; None to drop the key.
-        accepts: whether the old key could hold a value; others are left for the schema to refuse.
+        value: maps the old value, and that of the new key if it is also set, to the new value; None to drop the key.
+        accepts: True for values that the old key allowed; the schema rejects others.
     """
 
     old: Where
@@ -44,11 +44,11 @@ _RENAMED = (
 
 
 _PARTS = {"align": {"raw": "linear"}, "terms": {"recall": "history"}}
-"""Names of aligners and of terms, by the key of `model.attention` that holds them."""
+"""Renamed aligners and terms, by their key in `model.attention`."""
 
 
 def current_name(document: RecipeDocument) -> tuple[RecipeDocument, tuple[str, ...]]:
-    """Return a document with the present names of its keys, and a note for each old one that says something.
+    """Return a document with the current names of its keys, and a note per renamed key that has an effect.
 
     >>> document, notes = current_name(RecipeDocument.parse("train: {tensorboard: true}", "mine.yaml"))
     >>> document.content, notes
@@ -72,7 +72,7 @@ def current_name(document: RecipeDocument) -> tuple[RecipeDocument, tuple[str, .
 
 
 def _parts_renamed(document: RecipeDocument) -> tuple[RecipeDocument, tuple[str, ...]]:
-    """Return a document with the present names of the parts of its attention, and a note for each old one.
+    """Return a document with the current names of the components of its attention, and a note per old name.
 
     >>> document, notes = _parts_renamed(RecipeDocument.parse("model: {attention: {align: raw}}", "mine.yaml"))
     >>> document.content["model"], notes
@@ -98,7 +98,7 @@ def _found(content: Any, where: Where) -> Any:
 
 
 def _part_renamed(part: Any, names: dict[str, str]) -> Any:
-    """A part, given by its name or by a mapping with `name`, under its present name."""
+    """Return a component, given by name or by a mapping with `name`, with its current name."""
     if isinstance(part, dict):
         return {**part, "name": _part_renamed(part["name"], names)} if "name" in part else part
     return names.get(part, part) if isinstance(part, str) else part

@@ -1,4 +1,4 @@
-"""The schema of the recipes of a system: the shared sections with its own data, models and keys."""
+"""Schema of a system's recipes: the shared sections with the system's data, models and keys."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @lru_cache
 def recipe_class(system: System) -> type[Recipe]:
-    """Return the class of the recipes of a system."""
+    """Return the recipe class of a system."""
     decode: Any = decode_section(system.decode)
     fields: dict[str, Any] = {
         "task": (str, system.name),
@@ -37,12 +37,12 @@ def recipe_class(system: System) -> type[Recipe]:
 
 
 def _union(sections: tuple[type[Section], ...], tag: str) -> Any:
-    """The union of sections that a key tells apart; a single one by itself."""
+    """Return the union of sections with a discriminator key; a single section as it is."""
     if len(sections) == 1:
         return sections[0]
     return Annotated[Union[sections], Field(discriminator=tag)]  # noqa: UP007, of a tuple
 
 
 def _extended(name: str, shared: type[Section], own: type[Section] | None) -> type[Any]:
-    """A shared section with the keys of a system."""
+    """Return a shared section extended by the keys of a system."""
     return shared if own is None else create_model(name, __base__=(own, shared), __doc__=shared.__doc__)

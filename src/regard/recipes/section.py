@@ -1,4 +1,4 @@
-"""The base of all sections of a recipe."""
+"""Base class of all sections of a recipe."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _WORDS = {int: "a whole number", float: "a number", bool: "true or false", types
 
 
 class Section(BaseModel):
-    """A part of a recipe: unknown keys are errors, values are what they say they are, numbers are finite.
+    """Section of a recipe: unknown keys are errors, types are not converted, and numbers are finite.
 
     Attributes:
-        place: the class whose constructor states the keys, "module:Class"; empty for a section that states its own.
-        beside: names of the records whose fields are keys beside those of the constructor.
+        place: "module:Class" whose constructor defines the keys; empty if the section defines them.
+        beside: names of dataclasses whose fields are additional keys.
     """
 
     place: ClassVar[str] = ""
@@ -30,7 +30,7 @@ class Section(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _plain(cls, given: Any) -> Any:
-        """No text stands for a number, and no number for true or false, as pydantic would have it."""
+        """Reject text for numbers and numbers for booleans, which pydantic would convert."""
         for name, value in given.items() if isinstance(given, dict) else ():
             kinds = _kinds(cls.model_fields[name].annotation) if name in cls.model_fields else ()
             if not _suits(value, kinds):
@@ -41,35 +41,35 @@ class Section(BaseModel):
 
 
 class Model(Section):
-    """A section `model`: `kind`, which selects the model, and the arguments of its constructor."""
+    """Section `model`: `kind`, which selects the model, and the arguments of its constructor."""
 
     if TYPE_CHECKING:
 
         @property
         def kind(self) -> str:
-            """The name of the model."""
+            """Name of the model."""
 
         def __getattr__(self, key: str) -> Any:
-            """The value of an argument."""
+            """Return the value of an argument."""
 
     def arguments(self, *, scale: float | None = None) -> dict[str, Any]:
-        """Return what was given as plain values, `kind` left out, and null too, which leaves all to the constructor.
+        """Return the arguments as plain values, without `kind` and without null, which means the constructor's default.
 
         Args:
-            scale: of embeddings, where the recipe gives none; None leaves that to the constructor as well.
+            scale: embedding scale if the recipe does not set one; None for the constructor's default.
         """
         given = self.model_dump(exclude_unset=True, exclude_none=True, exclude={"kind"})
         return given if scale is None else _with_scale(given, self, scale)
 
 
 def own_keys(section: object, mixin: type[S]) -> S:
-    """Return a shared section as the one with a system's own keys, which it is in recipes of that system."""
+    """Cast a shared section to a system's extension of it, which is its type in recipes of that system."""
     assert isinstance(section, mixin)
     return section
 
 
 def parts(section: Section) -> Iterator[Section]:
-    """A section and all sections inside it."""
+    """Yield a section and all sections inside it."""
     yield section
     for name in type(section).model_fields:
         value = getattr(section, name)
@@ -78,7 +78,7 @@ def parts(section: Section) -> Iterator[Section]:
 
 
 def _with_scale(given: dict[str, Any], section: Section, scale: float) -> dict[str, Any]:
-    """The arguments of a section and of the sections in it, with a scale where they have none."""
+    """Return the arguments of a section and its inner sections, with the default embedding scale filled in."""
     found = {**given}
     for name in type(section).model_fields:
         value = getattr(section, name)
@@ -91,7 +91,7 @@ def _with_scale(given: dict[str, Any], section: Section, scale: float) -> dict[s
 
 
 def _suits(value: Any, kinds: tuple[Any, ...]) -> bool:
-    """Return whether a plain value has one of these plain types; pydantic checks all others."""
+    """Return True if a plain value has one of these plain types; pydantic checks all others."""
     if not kinds or not set(kinds) <= set(_WORDS) or not isinstance(value, bool | int | float | str):
         return True
     if isinstance(value, bool):
@@ -100,7 +100,7 @@ def _suits(value: Any, kinds: tuple[Any, ...]) -> bool:
 
 
 def _kinds(annotation: Any) -> tuple[Any, ...]:
-    """The types that an annotation allows: `int | None`, with or without bounds."""
+    """Return the types that an annotation allows, such as `int | None`, without bounds."""
     origin = typing.get_origin(annotation)
     if origin is typing.Annotated:
         return _kinds(typing.get_args(annotation)[0])

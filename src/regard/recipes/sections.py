@@ -1,4 +1,4 @@
-"""Sections of all recipes. Each key has a type, a default and a sentence."""
+"""Sections shared by all recipes. Each key has a type, a default and a description."""
 
 from __future__ import annotations
 
@@ -27,42 +27,43 @@ Share = Annotated[float, Field(ge=0, lt=1)]
 
 
 class VectorsSection(Section):
-    """Pretrained word vectors: a file by its name alone, or a mapping."""
+    """Pretrained word vectors: a file name, or a mapping with options."""
 
     file: str
-    """GloVe's or word2vec's text format: a word and its numbers per line, with or without a first line of two counts;
-    .gz is decompressed. Read once, when a run begins; the run keeps the vectors."""
+    """File in the text format of GloVe or word2vec: a word and its vector per line, with or without a header of two
+    counts. `.gz` is decompressed. The file is read once, at the start of a run; checkpoints contain the vectors."""
     tuned: bool = True
-    """Train the vectors. Words without a vector then begin as the model initialises them. Vectors that are not tuned
-    stay as they are, and words without one, special tokens among them, are the zero vector."""
+    """Fine-tune the vectors; words without a vector keep the model's random initial embedding. With `false` the vectors
+    are frozen, and words without a vector, including special tokens, have the zero vector."""
     unseen: bool = False
-    """Also give ids to words of the file that the training texts do not have, within `tokenizer.size`."""
+    """Add words of the file that do not occur in the training texts to the vocabulary, up to `tokenizer.size`."""
 
 
 class TokenizerPart(Section):
     """Tokenizer of a text."""
 
     kind: Literal["characters", "words", "bpe", "unigram", "wordpiece", "file"] = "bpe"
-    """Unit of a token; `file` loads a trained tokenizer."""
+    """Tokenizer type: the unit of a token, or `file` to load a trained tokenizer."""
     path: DataFile | None = None
-    """For `file`: a `tokenizer.json` of the tokenizers library, or a SentencePiece model."""
+    """For `file`: path of a `tokenizer.json` of the tokenizers library, or of a SentencePiece model."""
     split: Literal["punctuation", "whitespace"] | None = None
-    """For `words`: `punctuation` separates punctuation from words, `whitespace` is for tokenised text; None for
-    `punctuation`, unless the task has another default. Words that the data give one by one are never split."""
+    """For `words`: `punctuation` splits at white space and separates punctuation from words, `whitespace` is for
+    tokenised text. None for the default of the task, usually `punctuation`. Data that are lists of words are never
+    split further."""
     size: int | None = Field(None, ge=5)
-    """Largest vocabulary, special tokens included; None for the default of the kind. `wordpiece` keeps all single
-    characters, `bpe` all bytes."""
+    """Maximum vocabulary size, including special tokens; None for the default of the kind. The vocabulary of
+    `wordpiece` always contains all single characters, that of `bpe` all bytes."""
     min_frequency: int = Field(1, ge=1)
-    """Rarer tokens are unknown; not for `unigram`."""
+    """Minimum frequency of a token in the training data; rarer tokens are unknown. Not for `unigram`."""
     lowercase: bool = False
-    """Lower-case the text first."""
+    """Convert the text to lower case before tokenisation."""
     normalise: Literal["nfc", "nfd", "nfkc", "nfkd"] | None = None
-    """Unicode normal form applied first; None for none."""
+    """Unicode normal form applied before tokenisation; None for no normalisation."""
     dropout: Share = 0.0
     """For `bpe`, in training only: probability of skipping a merge, so that segmentations differ between epochs
     (BPE-dropout, Provilkov et al. 2020)."""
     vectors: VectorsSection | None = None
-    """For `words`: file with pretrained vectors that the embeddings begin with; None for none."""
+    """For `words`: pretrained word vectors that initialise the embeddings; None for random initial values."""
 
     @field_validator("vectors", mode="before")
     @classmethod
@@ -86,7 +87,7 @@ class TokenizerPart(Section):
         return self
 
     def _check_file(self) -> None:
-        """A tokenizer of a file is what it is."""
+        """Check that a tokenizer loaded from a file has a path and no training options."""
         if self.path is None:
             raise ValueError("kind 'file' needs a path: a tokenizer.json, or a SentencePiece model")
         for name in ("size", "min_frequency", "lowercase", "normalise"):
@@ -97,12 +98,12 @@ class TokenizerPart(Section):
 
 
 class TokenizerSection(TokenizerPart):
-    """Tokenizer of source and target; `target` gives the target its own, `joint` learns one vocabulary from both."""
+    """Tokenizers of source and target: separate vocabularies by default, or one joint vocabulary."""
 
     joint: bool = False
-    """One vocabulary for source and target, learned from both."""
+    """Learn one vocabulary from source and target together."""
     target: TokenizerPart | None = None
-    """Tokenizer of the target; None for one with the same settings."""
+    """Tokenizer settings of the target; None for the settings of the source."""
 
     @model_validator(mode="after")
     def _either(self) -> Self:
@@ -112,17 +113,19 @@ class TokenizerSection(TokenizerPart):
 
 
 class BatchSection(Section):
-    """Size of an update, summed over all processes."""
+    """Batch size of an update, summed over all processes."""
 
     tokens: int | None = Field(None, ge=1)
-    """Largest number of padded tokens in a batch, source and target together."""
+    """Maximum number of tokens per batch, including padding, source and target together."""
     sentences: int | None = Field(None, ge=1)
-    """Largest number of examples in a batch; with `window`, the number of parallel rows of the text."""
+    """Maximum number of examples per batch; with `window`, the number of parallel rows that the text is divided
+    into."""
     window: int | None = Field(None, ge=1)
-    """Language models: concatenate all texts and read this many tokens per row at a time, carrying the state.
-    Masked language models: split the concatenated texts into windows of this many tokens, anew in each epoch."""
+    """Window length in tokens (truncated backpropagation through time). Language models concatenate all texts and
+    process this many tokens per row and batch, carrying the recurrent state over. Masked language models split the
+    concatenated texts into windows of this length, at different offsets in each epoch."""
     accumulate: int = Field(1, ge=1)
-    """Batches per update (gradient accumulation)."""
+    """Number of batches per update (gradient accumulation)."""
 
     @model_validator(mode="after")
     def _bounded(self) -> BatchSection:
@@ -140,56 +143,58 @@ class OptimizerSection(Section):
     """Optimizer."""
 
     name: Literal["sgd", "nt_asgd", "rmsprop", "adam", "adamw"] = "adam"
-    """The rule. `nt_asgd` is `sgd` whose weights are averaged from a non-monotone trigger on (Merity et al. 2018)."""
+    """Optimizer. `nt_asgd` is `sgd` with weight averaging that a non-monotone criterion triggers (Merity et al.
+    2018)."""
     rate: float = Field(1e-3, gt=0, le=1e20)
-    """Learning rate; the schedule multiplies it."""
+    """Base learning rate; `train.schedule` multiplies it by a factor per update."""
     betas: tuple[Share, Share] = (0.9, 0.999)
-    """For `adam` and `adamw`: decay rates of both moments."""
+    """For `adam` and `adamw`: decay rates of the first and second moment."""
     eps: float = Field(1e-8, gt=0)
-    """For `rmsprop`, `adam` and `adamw`: added to the denominator."""
+    """For `rmsprop`, `adam` and `adamw`: added to the denominator for numerical stability."""
     decay: Share = 0.95
-    """For `rmsprop`: decay rate of the mean gradient and the mean square."""
+    """For `rmsprop`: decay rate of the running means of the gradient and its square."""
     momentum: float = Field(0.0, ge=0, lt=1)
-    """For `sgd`, `nt_asgd` and `rmsprop`."""
+    """For `sgd`, `nt_asgd` and `rmsprop`: momentum."""
     weight_decay: float = Field(0.0, ge=0)
-    """Weight decay: added to the gradient (`sgd`, `nt_asgd`, `rmsprop`, `adam`) or decoupled (`adamw`)."""
+    """Weight decay: an L2 term in the gradient (`sgd`, `nt_asgd`, `rmsprop`, `adam`), or decoupled (`adamw`)."""
     interval: int = Field(5, ge=1)
-    """For `nt_asgd`: n. Averaging begins after a validation that is worse than the best of all but the last n before
-    it."""
+    """For `nt_asgd`: non-monotone interval n. Averaging starts after a validation that is worse than the best one, not
+    counting the n validations before it."""
 
 
 class ScheduleSection(Section):
     """Learning rate schedule; see `regard.train.schedule`."""
 
     name: Literal["constant", "noam", "inverse_sqrt", "cosine", "steps", "plateau"] = "constant"
-    """The rule."""
+    """Schedule: factor of the learning rate as a function of the update."""
     warmup: int = Field(0, ge=0)
-    """Updates of linear warm-up; 0 means 4000 for `noam` and `inverse_sqrt`."""
+    """Number of updates of linear warm-up; 0 for none, which means 4000 for `noam` and `inverse_sqrt`."""
     dim: int = Field(512, ge=1)
-    """For `noam`: width of the model."""
+    """For `noam`: model width d; the factor is proportional to d^-0.5."""
     floor: float = Field(0.0, ge=0, le=1)
-    """For `cosine`: final factor."""
+    """For `cosine`: factor of the learning rate at the last update."""
     start: int = Field(1, ge=1)
-    """For `steps`: first update with a decay."""
+    """For `steps`: first update at which the rate decays."""
     every: int = Field(1000, ge=1)
-    """For `steps`: updates between two decays."""
+    """For `steps`: number of updates between two decays."""
     decay: float = Field(0.5, gt=0, le=1)
-    """For `steps` and `plateau`: factor of each decay."""
+    """For `steps` and `plateau`: factor of the learning rate at each decay."""
     patience: int = Field(2, ge=0)
-    """For `plateau`: validations without improvement before a decay."""
+    """For `plateau`: number of validations without improvement that are tolerated before a decay."""
 
 
 class SamplingSection(Section):
-    """Scheduled sampling: an increasing share of the decoder inputs are the model's own tokens."""
+    """Scheduled sampling: the model's own predictions replace an increasing share of the decoder's input tokens."""
 
     decay: Literal["exponential", "inverse_sigmoid", "linear"] = "inverse_sigmoid"
-    """Decay of the probability ε of a gold input token over the updates i."""
+    """Decay of the probability ε of feeding the gold token, as a function of the update i."""
     k: float = Field(1000.0, gt=0)
-    """k of ε = k^i (below 1), k / (k + exp(i / k)) (at least 1) or c - k i."""
+    """Decay parameter k: ε = k^i with k < 1 (`exponential`), k / (k + exp(i / k)) with k ≥ 1 (`inverse_sigmoid`), or c
+    - k i (`linear`)."""
     c: float = 1.0
-    """c of the linear decay."""
+    """For `linear`: initial value c of ε."""
     floor: float = Field(0.0, ge=0, le=1)
-    """Smallest ε."""
+    """Lower bound of ε."""
 
     @model_validator(mode="after")
     def _falling(self) -> SamplingSection:
@@ -206,28 +211,28 @@ class SamplingSection(Section):
 
 
 class ExposureSection(Section):
-    """Remedies for exposure bias: changes of the decoder's input tokens in training."""
+    """Remedies for exposure bias: perturbations of the decoder's input tokens during training."""
 
     sampling: SamplingSection | None = None
-    """Scheduled sampling; None for gold tokens only."""
+    """Scheduled sampling; None for teacher forcing, which feeds gold tokens only."""
     word_dropout: float = Field(0.0, ge=0, lt=1)
-    """Probability of replacing an input token by the unknown token."""
+    """Probability of replacing a decoder input token by the unknown token."""
     corruption: float = Field(0.0, ge=0, lt=1)
-    """Probability of replacing an input token by a random one."""
+    """Probability of replacing a decoder input token by a random token of the vocabulary."""
 
 
 class TrainSection(Section):
-    """Training: a number of updates, or of minutes."""
+    """Training, for a fixed number of updates or a fixed time."""
 
     steps: int | None = Field(None, ge=1)
-    """Number of updates; None if `minutes` is given."""
+    """Number of updates; None if `minutes` is set."""
     minutes: float | None = Field(None, gt=0, le=1e6)
-    """Duration in minutes, validations included. The number of updates is fixed once from the initial speed, and the
-    schedule ends with the last of them. None if `steps` is given."""
+    """Training time in minutes, including validations. The number of updates is derived once, from the speed of the
+    first updates, and the schedule ends with the last one. None if `steps` is set."""
     seed: int = Field(0, ge=0, lt=2**32)
-    """Seed of parameters, batches, dropout and sampling."""
+    """Random seed of the initial parameters, the batch order, dropout and sampling."""
     batch: BatchSection = BatchSection(tokens=4096)
-    """Size of an update."""
+    """Batch size."""
     optimizer: OptimizerSection = OptimizerSection()
     """Optimizer."""
     schedule: ScheduleSection = ScheduleSection()
@@ -235,43 +240,47 @@ class TrainSection(Section):
     exposure: ExposureSection = ExposureSection()
     """Remedies for exposure bias."""
     clip: float | None = Field(1.0, gt=0)
-    """Largest norm of the gradient; None for no clipping."""
+    """Maximum norm of the gradient, over all parameters together; None for no clipping."""
     label_smoothing: float = Field(0.0, ge=0, lt=1)
-    """Label smoothing ε; validation losses are not smoothed."""
+    """Label smoothing ε in the training loss; validation losses are not smoothed."""
     r_drop: float = Field(0.0, ge=0)
-    """R-Drop (Liang et al. 2021): each batch is read twice with different dropout, and the divergence of both outputs
-    is minimised with this weight α; 0 for one reading. An update takes twice the time."""
+    """R-Drop (Liang et al. 2021): weight α of the KL divergence between two forward passes of a batch with different
+    dropout masks. 0 disables it. An update takes twice as long."""
     class_weights: Literal["balanced"] | dict[str, Annotated[float, Field(ge=0)]] | None = None
-    """Labels, tags and nodes: weight per class in the training loss. `balanced` is N / (C n_c); a mapping such as
-    `{spam: 5}` weights other classes 1."""
+    """Weight per class in the training loss, for labels, tags and nodes. `balanced` is N / (C n_c); in a mapping such
+    as `{spam: 5}`, classes that are not listed have weight 1."""
     freeze: tuple[str, ...] = ()
-    """Names of modules or parameters that keep the values they begin with: `[encoder]` of a pretrained run,
-    `[attention]` for weights that are not learned."""
+    """Modules or parameters that are not trained, by name: `[encoder]` to freeze the encoder of a pretrained run,
+    `[attention]` to keep the random initial attention."""
     precision: Literal["float32", "tf32", "bfloat16"] = "float32"
-    """`tf32` rounds the factors of matrix products on a GPU; `bfloat16` is automatic mixed precision. Parameters stay
-    float32."""
+    """Precision of the computation: `tf32` rounds the factors of matrix products on a GPU, `bfloat16` is automatic
+    mixed precision. Parameters are always float32."""
     cuda_graphs: bool = True
-    """Capture updates in CUDA graphs on a single GPU, where Python limits the speed and the model allows it."""
+    """Capture updates in CUDA graphs, on a single GPU, if the model supports it and is limited by the speed of
+    Python."""
     gradient_checkpointing: bool = False
-    """Recompute activations of Transformer layers in the backward pass: equal gradients, far less memory, a third to
-    a half more time."""
+    """Recompute the activations of Transformer layers in the backward pass. The gradients are equal; an update needs
+    far less memory and a third to a half more time."""
     sharding: Literal["none", "full"] = "none"
-    """Several processes: `full` shards parameters, gradients and optimizer moments (FSDP); `none` replicates them."""
+    """With several processes, `full` shards parameters, gradients and optimizer state (FSDP); `none` replicates
+    them."""
     log_every: int = Field(50, ge=1)
-    """Updates between two logged training losses."""
+    """Number of updates between two log entries of the training loss."""
     valid_every: int = Field(500, ge=1)
-    """Updates between two validations."""
+    """Number of updates between two validations."""
     checkpoint_every: int | str = 500
-    """Updates between two checkpoints, at most five minutes; or a duration: `90s`, `5m`, `1h`."""
+    """Number of updates between two checkpoints, or a duration: `90s`, `5m`, `1h`. With a number of updates, a
+    checkpoint is saved at least every five minutes."""
     patience: int | None = Field(None, ge=1)
-    """Early stopping after this many validations without improvement; None for never."""
+    """Early stopping after this many validations without improvement; None for no early stopping."""
     average: int = Field(1, ge=1)
-    """Number of last checkpoints averaged into the final model; 1 takes the best one instead."""
+    """Number of last checkpoints whose weights are averaged into the final model; with 1, the final model is the best
+    one by `evaluate.select`."""
     trackers: Annotated[
         tuple[Tracker, ...], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)
     ] = ()
-    """Experiment trackers beside `metrics.jsonl`: Weights & Biases, MLflow, Trackio, TensorBoard; each needs the extra
-    of its name, such as `regard[wandb]`."""
+    """Experiment trackers in addition to `metrics.jsonl`: Weights & Biases, MLflow, Trackio, TensorBoard. Each needs
+    the optional dependency of its name, such as `regard[wandb]`."""
 
     @field_validator("class_weights", mode="before")
     @classmethod
@@ -291,7 +300,7 @@ class TrainSection(Section):
 
     @property
     def updates(self) -> int:
-        """Number of updates; of `minutes` a run knows it after its start."""
+        """Number of updates. With `minutes` it is unknown until the run has started."""
         if self.steps is None:
             raise ValueError("train.minutes says how long to train, and how many updates that is shows in training")
         return self.steps
@@ -319,12 +328,12 @@ class TrainSection(Section):
 
     @property
     def checkpoint_updates(self) -> int | None:
-        """Updates between two checkpoints; None where time alone decides."""
+        """Updates between two checkpoints; None if the interval is a duration."""
         return None if isinstance(self.checkpoint_every, str) else self.checkpoint_every
 
     @property
     def checkpoint_seconds(self) -> float:
-        """Seconds between two checkpoints at most."""
+        """Maximum number of seconds between two checkpoints."""
         return seconds(self.checkpoint_every) if isinstance(self.checkpoint_every, str) else 300.0
 
 
@@ -332,33 +341,34 @@ class EvaluateSection(Section):
     """Evaluation."""
 
     metrics: list[str | dict[str, Any]] | None = None
-    """Metrics by name, with options in a mapping: `{bleu: {tokenize: none}}`. None for the defaults of the task."""
+    """Metrics by name; options are given in a mapping: `{bleu: {tokenize: none}}`. None for the default metrics of the
+    task."""
     select: str | list[str] | None = None
-    """Criterion of the best model: `loss` or a metric; None for the default of the task. With several, such as
-    `[accuracy, loss]`, the best model is at least as good as all earlier ones in each, and patience restarts with an
-    improvement in any."""
+    """Criterion for the best model: `loss` or a metric; None for the default of the task. With several criteria, such
+    as `[accuracy, loss]`, a model is kept if it is at least as good as all earlier ones in each of them, and patience
+    restarts if it is in any of them."""
     examples: int = Field(4, ge=0)
-    """Number of predictions shown at the end."""
+    """Number of predictions printed at the end of training."""
     rows: int = Field(1, ge=1)
-    """Language models with `window`: rows of a measured text. 1 is exact; more are faster, and lose the context at the
-    start of each row."""
+    """For language models with `window`: number of parallel rows that the evaluated text is divided into. 1 is exact;
+    more rows are faster, but each row starts without context."""
 
     @property
     def wanted(self) -> tuple[str, ...] | None:
-        """Names of the criteria of the best model; None for the default."""
+        """Criteria for the best model, as a tuple of names; None for the default."""
         return None if self.select is None else (self.select,) if isinstance(self.select, str) else tuple(self.select)
 
 
 class DecodeSection(Section):
-    """Search for outputs, and the longest input."""
+    """Decoding: search for outputs, and the maximum input length."""
 
     max_text: int = Field(50_000, ge=1)
-    """Longest input of `predict` in characters; longer ones are refused, since they may take minutes or exhaust the
-    memory. Evaluation has no such limit."""
+    """Maximum length of an input of `predict`, in characters. Longer inputs are rejected, because they may take minutes
+    or run out of memory. Evaluation has no such limit."""
 
 
 def _settings() -> dict[str, Any]:
-    """The fields of a search as keys, with the sentences of its docstring."""
+    """Return the fields of `Search` as keys, described by the entries of its docstring."""
     hints, said = get_type_hints(Search), entries(inspect.getdoc(Search) or "")
     return {
         field.name: (hints[field.name], Field(field.default, description=said.get(field.name)))
@@ -367,34 +377,35 @@ def _settings() -> dict[str, Any]:
 
 
 def decode_section(own: type[Section] | None) -> type[DecodeSection]:
-    """Return the section `decode` of a system: a search, its own keys, and those of all."""
+    """Return the section `decode` of a system: the search settings, the system's own keys and the shared ones."""
     bases: Any = (DecodeSection,) if own is None else (own, DecodeSection)
     made = create_model("DecodeSection", __base__=bases, __doc__=DecodeSection.__doc__, **_settings())
     return cast("type[DecodeSection]", made)
 
 
 class Recipe(Section):
-    """One file that says what to train, on what, and how.
+    """Recipe: the data, model, training and evaluation of a run, in one file.
 
-    The recipes of a system are of a subclass with its own sections `data`, `model`, `train`, `decode` and `evaluate`
+    Each system has a subclass with its own sections `data`, `model`, `train`, `decode` and `evaluate`
     (`regard.recipes.schema`).
     """
 
     run: str = "run"
-    """Name of the run, whose folder is `runs/<run>`; an existing run resumes."""
+    """Name of the run. Its folder is `runs/<run>`; if the folder exists, training resumes from its last checkpoint."""
     init: Path | None = None
-    """Folder of a run to start from: its tokenizers, labels and weights; None to start from scratch."""
+    """Folder of a pretrained run whose tokenizers, labels and weights initialise this one; None to train from
+    scratch."""
     plugins: tuple[str, ...] = ()
-    """Modules with scores, aligners, metrics, readers and systems of your own: `[my_module]`; beside the recipe, in the
-    working directory, or installed."""
+    """Python modules with custom scores, aligners, metrics, readers and systems: `[my_module]`. They are imported from
+    the folder of the recipe, the working directory, or the installed packages."""
     task: str
-    """Task, which is the name of a system."""
+    """Task: the name of a system."""
     data: SerializeAsAny[DataSection]
     """Data."""
     tokenizer: TokenizerSection = TokenizerSection()
     """Tokenizer."""
     model: SerializeAsAny[Model]
-    """Model: `kind` and its arguments."""
+    """Model: `kind` and the arguments of its constructor."""
     train: TrainSection
     """Training."""
     decode: DecodeSection
@@ -423,7 +434,7 @@ class Recipe(Section):
 
     @property
     def select(self) -> tuple[str, ...]:
-        """Criteria of the best model, the first one first."""
+        """Criteria for the best model, the most important one first."""
         if self.evaluate.wanted is not None:
             return self.evaluate.wanted
         first = [metric.label for metric in self.metrics[:1]]
@@ -431,6 +442,6 @@ class Recipe(Section):
         return tuple(chosen) or ("loss",)
 
     def search(self) -> Search:
-        """Return the settings of `decode` as a search, checked together."""
+        """Return the settings of `decode` as a `Search`, which checks their combination."""
         names = {field.name for field in dataclasses.fields(Search)}
         return Search(**self.decode.model_dump(include=names))

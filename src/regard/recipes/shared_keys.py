@@ -1,4 +1,4 @@
-"""Keys that mean something only to some systems: shared ones that others leave alone, and keys of other systems."""
+"""Keys that only some systems use: shared keys without effect in other systems, and keys of other systems."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from regard.recipes.yaml_document import RecipeDocument
 
 
 def check_shared_keys(recipe: Recipe, document: RecipeDocument) -> None:
-    """Check that shared keys which mean nothing to the system of a recipe have their defaults.
+    """Check that shared keys which the system of a recipe does not use have their defaults.
 
     Raises:
-        RecipeError: the first that has another value.
+        RecipeError: the first key with another value.
     """
     system, known = recipe.system, systems().values()
     every: set[SharedKey] = set().union(*(one.uses for one in known))
@@ -42,7 +42,7 @@ def _either(names: Iterable[str]) -> str:
 
 
 def _is_default(recipe: Recipe, key: str) -> bool:
-    """Return whether a key has its default."""
+    """Return True if a key has its default value."""
     if key == "decode":
         from regard.decode.search import Search
 
@@ -52,13 +52,13 @@ def _is_default(recipe: Recipe, key: str) -> bool:
     for name in parents:
         section = getattr(section, name, None)
     if leaf not in getattr(type(section), "model_fields", {}):
-        return True  # of models that have no such part
+        return True  # the model has no such component
     default = type(section).model_fields[leaf].get_default(call_default_factory=True)
     return bool(getattr(section, leaf) == default)
 
 
 def without_foreign(document: RecipeDocument, system: System) -> RecipeDocument:
-    """Return a document without keys of other systems that have their defaults, as the files of older runs do.
+    """Return a document without keys of other systems that have their defaults, which older runs wrote to their files.
 
     Raises:
         RecipeError: a key of another system has another value.
@@ -72,7 +72,7 @@ def without_foreign(document: RecipeDocument, system: System) -> RecipeDocument:
         section = document.content.get(where[0])
         if where in own or not isinstance(section, dict) or where[1] not in section:
             continue
-        if section[where[1]] not in defaults.values():  # two systems may have one key, with defaults of their own
+        if section[where[1]] not in defaults.values():  # two systems may share a key with different defaults
             said = f"{where[1]} is for the task {_either(defaults)}; the task is {system.name!r}"
             raise RecipeError(f"{document.place(where)}: {where[0]}: {said}")
         document = document.without(where)
@@ -80,7 +80,7 @@ def without_foreign(document: RecipeDocument, system: System) -> RecipeDocument:
 
 
 def _without_target_kind(document: RecipeDocument, system: System) -> RecipeDocument:
-    """A document without keys of `data` that only another system's form of the same format has, with their defaults."""
+    """Return a document without default-valued `data` keys that only another system's variant of the format has."""
     data = document.content.get("data")
     form = data.get("format") if isinstance(data, dict) else None
     mine = system.formats.get(str(form))

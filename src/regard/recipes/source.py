@@ -1,4 +1,4 @@
-"""Python source files, read without importing them: classes, constructors, types of arguments, labels of functions."""
+"""Static analysis of Python source files: classes, constructors, argument types and docstrings, without imports."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from types import CodeType
 from typing import Any, ClassVar, NamedTuple, TypeGuard, get_origin
 
 _LIGHT = frozenset(sys.stdlib_module_names) | {"regard.arguments", "regard.constraints", "annotated_types", "pydantic"}
-"""Modules that annotations, defaults and rules may come from; they are imported, and need no PyTorch."""
+"""Modules that annotations, defaults and rules may refer to; they are imported, and do not need PyTorch."""
 _ENTRY = re.compile(r"^    (\*{0,2}\w[\w*, ]*): *(\S.*(?:\n(?: {5,}.*)?)*)", re.MULTILINE)
 
 
 class Argument(NamedTuple):
-    """An argument of a constructor, or a field of a dataclass.
+    """Argument of a constructor, or field of a dataclass.
 
     Attributes:
-        name: of the argument.
-        annotation: its type; classes that were not imported are subclasses of `Unimported`. `Unknown` if it has none,
-            or one of an unknown package.
-        default: the default; `...` if it has none.
-        positional: whether it can be given by position.
-        sentence: its description in the docstring; empty if it has none.
+        name: name of the argument.
+        annotation: type of the argument; classes that were not imported are subclasses of `Unimported`. `Unknown`
+            without an annotation, or with one of an unknown package.
+        default: default value; `...` if it has none.
+        positional: True if it can be passed by position.
+        sentence: description in the docstring; empty if it has none.
     """
 
     name: str
@@ -47,24 +47,24 @@ class _Meta(type):
 
 
 class Unknown(metaclass=_Meta):
-    """Stands for an object that cannot be known without an import."""
+    """Placeholder for an object that is unknown without an import."""
 
     def __class_getitem__(cls, item: Any) -> Any:
         return cls
 
 
 class Unimported(Unknown):
-    """Base of classes that stand for a class of a source file in annotations."""
+    """Base of placeholders for classes of source files in annotations."""
 
     source: ClassSource
 
 
 class ClassSource:
-    """A class as its source file defines it.
+    """Class definition in a source file.
 
     Attributes:
-        module: that defines it.
-        name: of the class.
+        module: module that defines it.
+        name: name of the class.
     """
 
     def __init__(self, module: ModuleSource, node: ast.ClassDef) -> None:
@@ -88,7 +88,7 @@ class ClassSource:
         return any(self._decorator(one) == "dataclass" for one in self._node.decorator_list)
 
     def ancestry(self) -> Iterator[ClassSource]:
-        """Yield the class and those it derives from, as far as their sources are known."""
+        """Yield the class and its base classes, as far as their sources are known."""
         yield self
         for base in self._node.bases:
             found = self.module.evaluate(base)
@@ -116,7 +116,7 @@ class ClassSource:
         return found
 
     def rules(self) -> tuple[Any, ...]:
-        """Return the rules between its arguments: those in `@checked(...)` above the constructor or the dataclass."""
+        """Return the rules between its arguments, from `@checked(...)` above the constructor or the dataclass."""
         for owner in self.ancestry():
             made = owner._constructor()
             decorated = made.decorator_list if made is not None else owner._node.decorator_list
@@ -162,10 +162,10 @@ class ClassSource:
 
 
 class ModuleSource:
-    """A module as its source file states it.
+    """Source file of a module.
 
     Attributes:
-        name: of the module.
+        name: name of the module.
     """
 
     def __init__(self, name: str, path: Path) -> None:
@@ -178,17 +178,17 @@ class ModuleSource:
         self._collect(ast.parse(path.read_bytes(), str(path)).body)
 
     def class_source(self, name: str) -> ClassSource | None:
-        """Return a class that it defines or imports; None if there is none of this name."""
+        """Return a class that the module defines or imports; None if there is none of this name."""
         found = self.resolve(name)
         return found.source if isinstance(found, type) and issubclass(found, Unimported) else None
 
     def label(self, function: str) -> str:
-        """Return the first line of a function's docstring; empty without one."""
+        """Return the first line of a function's docstring; empty if it has none."""
         found = self._functions.get(function)
         return (ast.get_docstring(found) or "").partition("\n")[0] if found is not None else ""
 
     def keyword(self, name: str, key: str) -> Any:
-        """Return the value of a keyword in the call that a name is assigned to; None if it is not in it."""
+        """Return a keyword argument of the call that is assigned to a name; None if the call does not have it."""
         made = self._definitions.get(name)
         given = made.keywords if isinstance(made, ast.Call) else ()
         return next((self.evaluate(one.value) for one in given if one.arg == key), None)
@@ -197,18 +197,18 @@ class ModuleSource:
         """Return the value of an annotation, a default or a rule; `Unknown` if it depends on unknown packages."""
         code: CodeType = compile(ast.Expression(node), self.name, "eval")
         try:
-            return eval(code, {}, _Names(self))  # of names, types and literals alone
+            return eval(code, {}, _Names(self))  # only expressions of names, types and literals
         except (NameError, TypeError, AttributeError):
             return Unknown
 
     def resolve(self, name: str) -> Any:
-        """Return what a name stands for.
+        """Return the object that a name refers to.
 
         Raises:
             KeyError: the module does not define it.
         """
         if name not in self._known:
-            self._known[name] = Unknown  # while it is looked up: a definition may mention itself
+            self._known[name] = Unknown  # breaks cycles, because a definition may refer to itself
             self._known[name] = self._resolved(name)
         return self._known[name]
 
@@ -257,7 +257,7 @@ class ModuleSource:
 
 
 class _Names(dict[str, Any]):
-    """The names of a module, resolved when an expression asks for them."""
+    """Namespace of a module, whose names are resolved on access."""
 
     def __init__(self, module: ModuleSource) -> None:
         super().__init__()
@@ -271,7 +271,7 @@ def class_source(place: str) -> ClassSource:
     """Return the source of a class, "module:Class".
 
     Raises:
-        ValueError: there is no such file, or no such class in it.
+        ValueError: the file or the class in it does not exist.
     """
     name, _, inner = place.partition(":")
     module = module_source(name)
@@ -285,7 +285,7 @@ def class_source(place: str) -> ClassSource:
 
 
 def module_source(name: str) -> ModuleSource | None:
-    """Return the source of a module; None if it has none."""
+    """Return the source of a module; None if it has no source file."""
     loaded = getattr(sys.modules.get(name), "__file__", None)
     path = Path(loaded) if loaded else _located(name)
     if path is None or path.suffix != ".py" or not path.is_file():
@@ -300,7 +300,7 @@ def _parsed(name: str, path: Path, stamp: tuple[int, int]) -> ModuleSource:
 
 
 def _located(name: str) -> Path | None:
-    """The file of a module, found without importing its packages."""
+    """Return the file of a module, without importing its packages."""
     places: list[str] | None = None
     top, *inner = name.split(".")
     loaded = getattr(sys.modules.get(top), "__path__", None)
@@ -318,7 +318,7 @@ def _located(name: str) -> Path | None:
 
 
 def _with_default(argument: Argument) -> Argument:
-    """A field of a dataclass with the default of `field(...)`; one that is no argument keeps its `Field`."""
+    """Return a dataclass field with the default of `field(...)`; a field with `init=False` keeps its `Field`."""
     given = argument.default
     if not isinstance(given, dataclasses.Field) or not given.init:
         return argument
@@ -332,7 +332,7 @@ def _is_text(node: ast.stmt) -> TypeGuard[ast.Expr]:
 
 
 def entries(docstring: str) -> dict[str, str]:
-    """Return the sentence of each argument and attribute that a docstring lists, by name.
+    """Return the description of each argument and attribute in a docstring, by name.
 
     >>> entries("A window.\\n\\nArgs:\\n    size, reach: number of keys,\\n        at least one.\\n")
     {'size': 'Number of keys, at least one.', 'reach': 'Number of keys, at least one.'}

@@ -1,4 +1,4 @@
-"""System: a task with everything that belongs to it, described without PyTorch; and how systems are discovered."""
+"""System: the description of a task and its components, without PyTorch; and the discovery of systems."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SharedKey = Literal[
     "model.encoder.characters",
     "model.encoder.feature_dim",
 ]
-"""Keys of all recipes that mean something only to some systems; `decode` stands for the settings of a search."""
+"""Keys of all recipes that only some systems use; `decode` represents all settings of a search."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -48,25 +48,25 @@ class System:
     need PyTorch are named as "module:Class" and imported when they are used.
 
     Attributes:
-        name: of the task, in recipes.
+        name: name of the task in recipes.
         task: the `Task`, "module:Class".
-        data: sections of the formats that it learns from, shared ones and its own.
-        models: the class of each model by `model.kind`, "module:Class"; its constructor states the keys of recipes.
-        metrics: that results are measured by if a recipe names none; or a function of the recipe.
-        compares: the kinds of metrics that can measure it; or a function of the recipe. None for no metrics at all.
-        select: what chooses the best model if a recipe does not say: the first metric, the loss, or both in this order.
-        metric_options: options that a metric gets unless a recipe gives others.
-        uses: shared keys that mean something to it; in all others a recipe keeps the default.
-        tokenizer: defaults of the section `tokenizer` that are its own.
-        train, decode, evaluate: sections with its own keys beside the shared ones.
-        checks: of sections that must fit together, by the name of the section whose line an error names.
-        compares_texts: whether the model of a recipe encodes two texts separately; they come as one field with a
-            separator.
-        two_texts: description of two columns that are read into fields of their own, or a function of the recipe that
-            returns it; None for one column, or two that are joined.
-        default: whether recipes that name no task are of this one; of one system only.
-        pretrains: whether its runs give their tokenizer and encoder to runs of other tasks.
-        commands: of the command line, by name: "module:function".
+        data: sections of the data formats, shared ones and its own.
+        models: "module:Class" of each model by `model.kind`; the constructor defines the keys of recipes.
+        metrics: default metrics, or a function of the recipe.
+        compares: kinds of metrics that apply to its outputs, or a function of the recipe; None for no metrics.
+        select: default criterion for the best model: the first metric, the loss, or both in this order.
+        metric_options: default options of metrics.
+        uses: shared keys that it uses; all others must have their defaults.
+        tokenizer: its own defaults of the section `tokenizer`.
+        train, decode, evaluate: sections with additional keys.
+        checks: cross-checks, by the name of the section whose line an error reports.
+        compares_texts: function of the recipe, True if the model encodes two texts separately; they are one field with
+            a separator.
+        two_texts: description of two columns that become separate fields, or a function of the recipe that returns it;
+            None for one column, or two that are joined.
+        default: True for the single system of recipes without `task`.
+        pretrains: True if runs of other tasks can be initialised with its tokenizer and encoder.
+        commands: "module:function" of additional subcommands, by name.
     """
 
     name: str
@@ -95,20 +95,20 @@ class System:
         return {format_of(section): section for section in self.data}
 
     def reads_pairs(self, recipe: Recipe) -> bool:
-        """Return whether a model can read two texts with a separator: its vocabulary has a mask token, as BERT's."""
+        """Return True if a model accepts two texts joined by a separator, as models with BERT's vocabulary do."""
         encoder = getattr(recipe.model, "encoder", None)
         return self.compares_texts(recipe) or (encoder is not None and encoder.kind == "bert")
 
     def joins_texts(self, recipe: Recipe) -> bool:
-        """Return whether an example has two texts that are read as one field."""
+        """Return True if the two texts of an example are joined in one field."""
         return self.two_columns(recipe) is None and recipe.data.has_two_texts
 
     def two_columns(self, recipe: Recipe) -> str | None:
-        """Return the description of two columns that become fields of their own; None for others."""
+        """Return the description of two columns that become separate fields; None otherwise."""
         return self.two_texts(recipe) if callable(self.two_texts) else self.two_texts
 
     def owned(self) -> dict[tuple[str, str], Any]:
-        """Return the default of each key of its own, by section and key."""
+        """Return the defaults of the system's own keys, by section and key."""
         mixins = {"train": self.train, "decode": self.decode, "evaluate": self.evaluate}
         return {
             (section, name): key.get_default(call_default_factory=True)
@@ -122,7 +122,7 @@ def systems() -> dict[str, System]:
     """Return all systems by name: those of the package, installed ones, and those of plug-ins (`plugged`).
 
     Raises:
-        ValueError: two systems have one name.
+        ValueError: two systems have the same name.
     """
     found = dict(_installed())
     for module, system in plugin_attributes("SYSTEM"):
@@ -137,7 +137,7 @@ def system_of(task: str) -> System:
     """Return the system of a task.
 
     Raises:
-        ValueError: there is none of this name.
+        ValueError: there is no system of this name.
     """
     found = systems()
     if task not in found:
@@ -146,12 +146,12 @@ def system_of(task: str) -> System:
 
 
 def default_task() -> str:
-    """Return the task of recipes that name none."""
+    """Return the task of recipes without the key `task`."""
     return next(system.name for system in _installed().values() if system.default)
 
 
 def format_of(section: type[Section]) -> str:
-    """Return the value of `format` that tells a section `data` from others."""
+    """Return the value of `format` that selects a section `data`."""
     (tag,) = section.model_fields["format"].annotation.__args__  # type: ignore[union-attr]
     return str(tag)
 

@@ -1,4 +1,4 @@
-"""A YAML file that remembers on which line each key stands."""
+"""YAML documents with the line number of each key."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from regard.recipes.yaml_values import Where, read_values
 __all__ = ["RecipeDocument", "Where"]
 
 LARGEST = 2**17
-"""Bytes of a recipe."""
+"""Maximum size of a recipe in bytes."""
 _MARKS = frozenset(",|#-?:&*!>%@` \t")
-"""What means something else to YAML when it stands alone, and itself on the command line: `data.comment=#`."""
+"""Values that are YAML syntax when they occur alone, but literal on the command line, as in `data.comment=#`."""
 
 
 @dataclass(frozen=True)
 class RecipeDocument:
-    """The content of a recipe and where it came from.
+    """Content of a recipe, with the origin of each key.
 
     Attributes:
-        name: the file, or "the command line".
+        name: file name, or "the command line".
         content: plain dicts, lists, strings and numbers.
-        lines: the line of each key.
-        assigned: the keys that came from the command line.
+        lines: line number of each key.
+        assigned: keys that were set on the command line.
 
     >>> document = RecipeDocument.parse("train:\\n  steps: 100\\n", "mine.yaml")
     >>> document.content, document.lines["train", "steps"]
@@ -42,7 +42,7 @@ class RecipeDocument:
 
     @staticmethod
     def read(path: Path) -> RecipeDocument:
-        """Read a file; what is not YAML, or not a mapping, is one sentence."""
+        """Read a file; raise a RecipeError if it is not YAML or not a mapping."""
         try:
             check_regular(path)
             with path.open("rb") as file:
@@ -60,7 +60,7 @@ class RecipeDocument:
 
     @staticmethod
     def parse(text: str, name: str) -> RecipeDocument:
-        """From YAML text."""
+        """Parse YAML text."""
         lines: dict[Where, int] = {}
         content = read_values(text, name, lines)
         if not isinstance(content, dict):
@@ -68,7 +68,7 @@ class RecipeDocument:
         return RecipeDocument(name, content, lines)
 
     def overridden(self, assignments: list[str]) -> RecipeDocument:
-        """With `a.b=value` assignments from the command line; values are read as YAML.
+        """Return the document with `a.b=value` assignments of the command line; values are parsed as YAML.
 
         >>> RecipeDocument.parse("train: {steps: 100}", "mine.yaml").overridden(["train.steps=7", "run=x"]).content
         {'train': {'steps': 7}, 'run': 'x'}
@@ -84,7 +84,7 @@ class RecipeDocument:
         return RecipeDocument(self.name, content, self.lines, frozenset(assigned))
 
     def without(self, where: Where) -> RecipeDocument:
-        """All but one key.
+        """Return the document without one key.
 
         >>> RecipeDocument.parse("train: {steps: 100, seed: 1}", "mine.yaml").without(("train", "steps")).content
         {'train': {'seed': 1}}
@@ -97,7 +97,7 @@ class RecipeDocument:
         return replace(self, content=content)
 
     def with_section(self, name: str, keys: dict[str, Any]) -> RecipeDocument:
-        """Return the document with another value of a section.
+        """Return the document with a section replaced.
 
         >>> RecipeDocument.parse("run: mine", "mine.yaml").with_section("train", {"steps": 7}).content
         {'run': 'mine', 'train': {'steps': 7}}
@@ -105,7 +105,7 @@ class RecipeDocument:
         return replace(self, content={**_copy(self.content), name: keys})
 
     def moved(self, old: Where, new: Where, value: Any) -> RecipeDocument:
-        """With a value under a new key of the same section, which stands where the old one stood.
+        """Return the document with a key renamed within its section, keeping its line number.
 
         >>> document = RecipeDocument.parse("data: {file: a.tsv}", "my.yaml")
         >>> document = document.moved(("data", "file"), ("data", "train"), "b")

@@ -1,4 +1,4 @@
-"""Plain values from YAML text, with the line of each key and within limits; times such as `5m`."""
+"""Conversion of YAML text to plain values, with line numbers and size limits; durations such as `5m`."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from regard.data.problems import shortened
 from regard.recipes.errors import RecipeError
 
 Where = tuple[str | int, ...]
-"""The path of keys to a value: `("train", "steps")`."""
+"""Path of keys to a value: `("train", "steps")`."""
 
 MOST_VALUES = 100_000
-"""Values of a document, those behind an alias counted as often as it is used."""
+"""Maximum number of values in a document; values behind an alias count once per use."""
 DEEPEST = 100
-"""Levels of a document."""
+"""Maximum nesting depth of a document."""
 
-_BITS = 1024  # of a whole number; Python refuses to write out one of 4,300 digits
+_BITS = 1024  # maximum size of an integer; Python does not print integers of more than 4,300 digits
 _MERGE = "tag:yaml.org,2002:merge"
 _KINDS = {"timestamp": "a date", "int": "a whole number", "float": "a number", "bool": "true or false"}
 UNBUILDABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""Errors of PyYAML's constructors for a scalar that has the form of a date or number and is none."""
+"""Errors of PyYAML's constructors for invalid scalars in the form of a date or number."""
 
 
 def read_values(text: str, name: str, lines: dict[Where, int]) -> Any:
@@ -32,8 +32,8 @@ def read_values(text: str, name: str, lines: dict[Where, int]) -> Any:
 
     Args:
         text: the document.
-        name: where it came from, for messages.
-        lines: receives the line of each key and list item.
+        name: origin of the text, for messages.
+        lines: receives the line number of each key and list item.
 
     Raises:
         RecipeError: the text is not YAML, or exceeds a limit.
@@ -54,10 +54,10 @@ def read_values(text: str, name: str, lines: dict[Where, int]) -> Any:
 
 
 class _Builder:
-    """Values of composed nodes.
+    """Converter of composed nodes to plain values.
 
-    YAML composes an alias as the same node again, so a document of 1 KB can stand for more values than a machine has
-    memory. The limits are checked while the values are built.
+    An alias is composed as a reference to the same node, so a document of 1 KB can expand to more values than fit into
+    memory. The limits are therefore checked while the values are built.
     """
 
     def __init__(self, name: str, lines: dict[Where, int]) -> None:
@@ -66,7 +66,7 @@ class _Builder:
         self._open: set[int] = set()
 
     def value(self, node: yaml.Node, where: Where) -> Any:
-        """Return the plain value of a node, and note the lines of its keys."""
+        """Return the plain value of a node, and record the lines of its keys."""
         self._counted(node)
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node)
@@ -78,6 +78,7 @@ class _Builder:
         else:
             built = []
             for index, item in enumerate(node.value):
+                # PyYAML counts lines from 0.
                 self._lines[(*where, index)] = item.start_mark.line + 1
                 built.append(self.value(item, (*where, index)))
         self._open.remove(id(node))
@@ -101,7 +102,7 @@ class _Builder:
                 yield self._key(key_node), key_node, value_node
 
     def _merged(self, node: yaml.Node) -> Iterator[tuple[str, yaml.Node, yaml.Node]]:
-        """Yield the entries that `<<` stands for: those of a mapping, or of several, the first of which wins."""
+        """Yield the entries that `<<` merges, from one mapping or several; the first mapping takes precedence."""
         self._counted(node)
         mappings = list(reversed(node.value)) if isinstance(node, yaml.SequenceNode) else [node]
         for mapping in mappings:
@@ -114,7 +115,7 @@ class _Builder:
             self._open.remove(id(mapping))
 
     def _check_once(self, node: yaml.MappingNode) -> None:
-        """Refuse a key that stands twice."""
+        """Reject duplicate keys."""
         first: dict[str, int] = {}
         for key_node, _ in node.value:
             if key_node.tag == _MERGE:
@@ -166,7 +167,7 @@ class _Builder:
 
 
 def _number(value: Any) -> Any:
-    """Return a text such as `1e-3` as the number that people mean; YAML 1.1 reads it as text."""
+    """Convert text such as `1e-3`, which YAML 1.1 does not treat as a number, to a number."""
     if not isinstance(value, str) or "e" not in value.lower() or value.strip()[:1] not in tuple("+-.0123456789"):
         return value
     try:
@@ -179,10 +180,10 @@ _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def seconds(text: str) -> float:
-    """Return the seconds of a time such as `90s`, `5m` or `1.5h`.
+    """Return the seconds of a duration such as `90s`, `5m` or `1.5h`.
 
     Raises:
-        ValueError: the text is no such time, or no time passes.
+        ValueError: the text is not a duration, or the duration is 0.
 
     >>> seconds("90s"), seconds("5m"), seconds("1.5h")
     (90.0, 300.0, 5400.0)

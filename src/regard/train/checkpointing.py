@@ -22,7 +22,7 @@ from regard.train.state_io import grow_to, named_tensors, with_tensors
 from regard.train.training_session import TrainingSession
 
 Origin = dict[str, dict[str, str]]
-"""Checksums by the place of a file, or by another part of the data, of each split; those of encoders by field."""
+"""Checksums per split, by file or other part of the data; those of encoders by field."""
 _ENCODERS = "encoders"
 
 
@@ -54,7 +54,7 @@ class Checkpointing:
         return progress
 
     def save(self, progress: Progress) -> None:
-        """Write a checkpoint; all processes take part."""
+        """Write a checkpoint; a collective operation of all processes."""
         session = self.session
         progress.schedule = session.schedule.state()
         self.checkpoints.save(
@@ -68,7 +68,7 @@ class Checkpointing:
         session = self.session
         if session.recipe.train.average > 1 and session.is_main:
             session.run.save_model(average(self.checkpoints.last()))
-        session.accelerator.wait_for_everyone()
+        session.accelerator.wait_for_everyone()  # until the main process has written the average
         model = session.whole_model()
         session.run.load_model(model)
         return model
@@ -92,7 +92,7 @@ class Checkpointing:
         return now
 
     def _gathered_carried(self) -> dict[str, Tensor]:
-        """Return the recurrent state of all rows, in their order, from all processes."""
+        """Gather the recurrent state of all rows from all processes, in row order."""
         carried = self.session.carried
         mine = {} if carried is None else named_tensors(carried)
         parts = gather_object([{name: tensor.cpu() for name, tensor in mine.items()}])
@@ -101,14 +101,14 @@ class Checkpointing:
             held = [part[name] for part in parts if part]  # the last processes may have no rows
             found[name] = first.new_empty(sum(map(len, held)), *first.shape[1:])
             for rank, rows in enumerate(held):
-                found[name][rank :: len(parts)] = rows
+                found[name][rank :: len(parts)] = rows  # process `rank` has every world-size-th row of a batch
         return found
 
     def _restore_carried(self) -> None:
         """Restore the recurrent state of the rows of this process."""
         session = self.session
         world, rank = session.accelerator.num_processes, session.accelerator.process_index
-        # Copies, because products round differently in memory that begins anywhere, as that of a file does.
+        # Clone, because tensors mapped from a file may be unaligned, and matrix products round differently there.
         held = self.checkpoints.carried()
         kept: Mapping[str, Tensor] = {name: tensor[rank::world].clone() for name, tensor in held.items()}
         if kept:
@@ -124,13 +124,13 @@ class Checkpointing:
 def data_checksums(setup: Setup) -> Origin:
     """Return the checksums of all data and encoders of a run."""
     found = {name: _of(split) for name, split in _splits(setup)}
-    # An encoder's fingerprint decides ids; what is tuned after training is no part of it.
+    # The fingerprint of an encoder covers what determines ids, and not what is tuned after training.
     found[_ENCODERS] = {name: fingerprint([one.fingerprint]) for name, one in setup.task.encoders.items()}
     return found
 
 
 def changed_data(before: Mapping[str, Mapping[str, str]], now: Origin, setup: Setup) -> list[str]:
-    """Return the differences between two states of the data, file by file; a split that either lacks does not count."""
+    """Return the differences between two states of the data per file; splits that exist only in one are ignored."""
     found: list[str] = []
     for name, split in _splits(setup):
         then, files = before.get(name, now[name]), split.examples.files
@@ -157,7 +157,7 @@ def _splits(setup: Setup) -> Iterator[tuple[str, Split]]:
 
 
 def _of(split: Split) -> dict[str, str]:
-    """Return the checksum of each file in order; of generated data, those of its ids."""
+    """Return the checksum of each file in order; for other data, the checksum of the ids."""
     files: tuple[Path, ...] = split.examples.files
     if files:
         return {str(number): content(path).hex() for number, path in enumerate(files)}
@@ -165,4 +165,4 @@ def _of(split: Split) -> dict[str, str]:
         return split.encoded.sums()
     if isinstance(split.examples, Checksummed):
         return split.examples.sums()
-    return {}  # drawn by a rule that the recipe has
+    return {}  # sampled by a rule in the recipe, so there is nothing to compare

@@ -1,4 +1,4 @@
-"""Updates that are recorded once for each shape of batch and replayed, so that a GPU does not wait for Python."""
+"""Training updates captured in one CUDA graph per batch shape, so that the GPU does not wait for Python."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from regard.train.objective import Objective
 from regard.train.state_io import named_tensors, with_tensors
 
 MOST = 128
-"""Shapes that are recorded; batches of further ones are computed as they come."""
+"""Maximum number of captured shapes; batches of further shapes run in eager mode."""
 
 LARGE = 50_000_000
-"""Parameters from which a model that learns all words at once is computed as it comes."""
+"""Number of parameters from which a model that processes all positions in parallel runs in eager mode."""
 
 Recorder = Callable[[Callable[[], None]], Callable[[], None]]
-"""Something to do -> something that does it again, on the same tensors."""
+"""Captures a function; returns a function that replays it on the same tensors."""
 
 
 Sizes = tuple[tuple[str, tuple[int, ...]], ...]
-"""Tensors by name, and how large they are."""
+"""Names and shapes of tensors."""
 
 
 def recorded_sizes(batch: Batch) -> Sizes:
-    """Return the sizes in which a batch is captured: axes that padding may fill are rounded up, others are as they are.
+    """Return the sizes in which a batch is captured: axes that may be padded are rounded up, others are unchanged.
 
     >>> ids, target = torch.ones(128, 30), torch.ones(128, 31)
     >>> padding = {"source": PaddingRule(0, (0, 0)), "target": PaddingRule(0, (0, 1))}
@@ -52,7 +52,7 @@ def _grown(tensor: Tensor, padding: PaddingRule | None) -> tuple[int, ...]:
 
 
 def round_up_size(size: int) -> int:
-    """The next multiple of 4, or of an eighth of the power of two below: few shapes, little padding.
+    """Round up to a multiple of 4, or of an eighth of the power of two below: few shapes with little padding.
 
     >>> [round_up_size(size) for size in (1, 30, 128, 130, 300)]
     [4, 32, 128, 144, 320]
@@ -62,10 +62,10 @@ def round_up_size(size: int) -> int:
 
 
 def is_host_bound(model: nn.Module, task: Task) -> bool:
-    """Return whether a GPU would wait for Python: for step-by-step models, and for all that are not large.
+    """Return True if a GPU would wait for Python: for models unrolled step by step, and for all small ones.
 
-    What a large one computes takes longer than to name it, and recorded batches have more padding. Embeddings do not
-    count: a batch reads a few of their rows.
+    The kernels of a large model take longer than their launches, and captured batches have more padding. Embeddings do
+    not count as parameters, because a batch looks up only a few rows.
     """
     unrolling = task.unrolling(model)
     if unrolling != "at once":
@@ -87,13 +87,13 @@ def obstacle(model: nn.Module, task: Task) -> str | None:
 
 @dataclass
 class CapturedUpdate:
-    """An update of one shape.
+    """Captured update for one batch shape.
 
     Attributes:
-        batch: what it learns from, to be written into.
-        before: the state that a window goes on from, to be written into; None where a text begins.
-        after: the state for the next window, which each replay writes; None where there is none.
-        replay: computes loss, gradients and `after` of what stands in the others.
+        batch: static input tensors, overwritten before each replay.
+        before: static tensors of the initial recurrent state; None at the start of a text.
+        after: final recurrent state, written by each replay; None if there is none.
+        replay: computes the loss, the gradients and `after` from `batch` and `before`.
     """
 
     batch: Batch
@@ -103,18 +103,20 @@ class CapturedUpdate:
 
 
 class UpdateGraphs:
-    """The loss of a batch and its gradients, replayed from a recording of a batch of the same shape.
+    """Forward and backward passes captured per batch shape and replayed.
 
-    A batch is written into tensors of the recorded shape; what they have more is padding, which changes neither loss
-    nor gradients. Each replay draws dropout anew, from the generator as it is seeded then, so that a run that goes on
-    is the run that was not stopped. The state that a window of a text goes on from is written into its place likewise;
-    it has a shape of its own, for a tape is shorter at the beginning of a text. Gradients are added to those that the
-    parameters have, which stay where they are: clear them with `zero_grad(set_to_none=False)`.
+    A batch is copied into static tensors of the captured shape. The remainder is padding, which changes neither loss
+    nor gradients. Each replay samples new dropout masks from the current state of the generator, so that a resumed run
+    equals an uninterrupted one.
+
+    The initial recurrent state of a window is copied likewise. Its shape is part of the key, because a tape is shorter
+    at the start of a text. Gradients are added to `parameter.grad` in place, so clear them with
+    `zero_grad(set_to_none=False)`.
 
     Args:
-        objective: what is minimised.
-        record: how; None for CUDA graphs.
-        most: shapes that are recorded.
+        objective: model and loss.
+        record: captures a function; None for CUDA graphs.
+        most: maximum number of captured shapes.
     """
 
     def __init__(self, objective: Objective, *, record: Recorder | None = None, most: int = MOST) -> None:
@@ -127,15 +129,15 @@ class UpdateGraphs:
         self._recorded: dict[Sizes, CapturedUpdate] = {}
 
     def __len__(self) -> int:
-        """Number of recorded shapes."""
+        """Number of captured shapes."""
         return len(self._recorded)
 
     def has_room_for(self, batch: Batch, before: Any = None) -> bool:
-        """Return whether a batch can be learned from: its shape is recorded, or there is room for it."""
+        """Return True if the shape of a batch is captured, or can still be captured."""
         return _shape(batch, before) in self._recorded or len(self._recorded) < self.most
 
     def learn(self, batch: Batch, update: int, scale: float, before: Any = None) -> tuple[Tensor, Tensor, Any]:
-        """Add the gradients of `scale` times the loss; what the objective gives: (what is minimised, -log p, state)."""
+        """Add the gradients of `scale` times the loss; return what the objective returns: (loss, -log p, state)."""
         shape = _shape(batch, before)
         if shape not in self._recorded:
             self._recorded[shape] = self._new(batch, update, before)
@@ -145,13 +147,14 @@ class UpdateGraphs:
             _named(recorded.before)[name].copy_(tensor)
         self._scale.fill_(scale)
         recorded.replay()
-        total, nll = self._losses.clone()
+        total, nll = self._losses.clone()  # the next replay overwrites the static tensor
         return total, nll, _copied(recorded.after)
 
     def _new(self, batch: Batch, update: int, before: Any) -> CapturedUpdate:
         new = CapturedUpdate(padding_batch(batch, recorded_sizes(batch), self.device), _copied(before))
         write(batch, new.batch)
-        self._scale.zero_()  # what is computed to be recorded adds nothing to the gradients
+        self._scale.zero_()  # the warm-up run before the capture must not change the gradients
+        # The warm-up must not advance the generator, or a run that captures a shape would differ from a resumed one.
         with torch.random.fork_rng([self.device] if self.device.type == "cuda" else []):
             new.replay = self.record(lambda: self._learn(new, update))
         return new
@@ -160,6 +163,7 @@ class UpdateGraphs:
         with recording():
             total, nll, recorded.after = self.objective(recorded.batch, update, recorded.before)
         parameters = [parameter for parameter in self.objective.parameters() if parameter.requires_grad]
+        # Not `backward`: gradients must exist before the capture, at addresses that all graphs share.
         found = torch.autograd.grad(total * self._scale, parameters, allow_unused=True)
         held: list[Tensor] = []
         for parameter, gradient in zip(parameters, found, strict=True):
@@ -167,37 +171,39 @@ class UpdateGraphs:
                 parameter.grad = torch.zeros_like(parameter)
             if gradient is not None and parameter.grad is not None:
                 held.append(parameter.grad)
+        # One fused kernel instead of one addition per parameter.
         torch._foreach_add_(held, [gradient for gradient in found if gradient is not None])
         self._losses.copy_(torch.stack((total.detach().float(), nll.float())))
 
 
 def _shape(batch: Batch, before: Any) -> Sizes:
-    """Return the key of a recording: the sizes of a batch, and of the state that it begins with."""
+    """Return the key of a captured update: the sizes of a batch and of its initial state."""
     return *recorded_sizes(batch), *((f"before.{name}", tuple(tensor.shape)) for name, tensor in _named(before).items())
 
 
 def _named(state: Any) -> dict[str, Tensor]:
-    """The tensors of a state; none where there is no state."""
+    """Return the tensors of a state by name; empty without a state."""
     return {} if state is None else named_tensors(state)
 
 
 def _copied(state: Any) -> Any:
-    """The same state in tensors of its own."""
+    """Return a copy of a state."""
     copies = {name: tensor.clone() for name, tensor in _named(state).items()}
     return None if state is None else with_tensors(state, copies)
 
 
 class CudaUpdateGraphs:
-    """Records as CUDA graphs, which share the memory of what they compute, since only one runs at a time."""
+    """Captures functions as CUDA graphs, which share one memory pool, because only one runs at a time."""
 
     def __init__(self) -> None:
         self._pool: Any = torch.cuda.graph_pool_handle()
         self._beside = torch.cuda.Stream()
 
     def __call__(self, run: Callable[[], object]) -> Callable[[], None]:
+        # A capture needs a stream other than the default one; both streams wait for each other around the warm-up.
         self._beside.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self._beside):
-            run()  # libraries choose their kernels and make room for them, which cannot be recorded
+            run()  # warm-up: libraries select kernels and allocate workspaces, which cannot be captured
         torch.cuda.current_stream().wait_stream(self._beside)
         graph = torch.cuda.CUDAGraph()
         try:
@@ -213,7 +219,7 @@ class CudaUpdateGraphs:
 
 
 def padding_batch(batch: Batch, sizes: Sizes, device: torch.device) -> Batch:
-    """Return a batch of nothing but padding, with as many tensors and of these sizes."""
+    """Return a batch of padding with tensors of these sizes."""
     tensors = {
         name: torch.full(size, _padding_value(batch, name), dtype=batch[name].dtype, device=device)
         for name, size in sizes
@@ -222,7 +228,7 @@ def padding_batch(batch: Batch, sizes: Sizes, device: torch.device) -> Batch:
 
 
 def write(batch: Batch, place: Batch) -> None:
-    """Copy a batch into the corner of a larger one; the rest of that becomes padding.
+    """Copy a batch into the leading part of a larger one, and fill the remainder with padding.
 
     >>> tensors = {"source": torch.tensor([[5, 6]]), "source_lengths": torch.tensor([2])}
     >>> batch = Batch(tensors, (0,), 0, padding={"source": PaddingRule(9, (0, 0))})
@@ -233,7 +239,7 @@ def write(batch: Batch, place: Batch) -> None:
     """
     for name, tensor in place.tensors.items():
         given = batch[name]
-        tensor.fill_(_padding_value(batch, name))
+        tensor.fill_(_padding_value(batch, name))  # overwrites the previous batch, which may have been larger
         tensor[tuple(slice(size) for size in given.shape)].copy_(given)
 
 

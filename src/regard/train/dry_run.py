@@ -1,4 +1,4 @@
-"""Dry run: data, model, memory and time of a recipe, without training it."""
+"""Dry run: data, model, memory and training time of a recipe, without training."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from regard.train.trainer import Trainer
 
 
 def plan(recipe: Recipe) -> Iterator[RenderableType]:
-    """Yield tables of the model, the data, the memory of an update and the time of a run; and what does not fit."""
+    """Yield tables of model, data, memory per update and training time, and warnings about limits that are exceeded."""
     with tempfile.TemporaryDirectory() as cache, torch.device("cpu"):
         known = None if recipe.init is None else pretrained_encoders(Run(recipe.init), recipe)
         setup = prepare(recipe, Path(cache), known)

@@ -13,20 +13,20 @@ from regard.recipes.sections import Recipe
 from regard.tasks.setup import Setup
 from regard.train.objective import Objective
 
-_LAST = 10**6  # the update that is looked at where their number is not known yet
-_TRIED = 64  # batches among which the largest is looked for, where not all lengths are known
-_FEW, _MORE = 4, 8  # rows that are tried; one alone is no measure, since padding and copies only begin with two
+_LAST = 10**6  # update that is simulated if the number of updates is unknown
+_TRIED = 64  # batches searched for the largest one, if not all lengths are known
+_FEW, _MORE = 4, 8  # rows that are measured; with a single row there is no padding and fewer copies
 
 
 @dataclass(frozen=True)
 class Footprint:
-    """Bytes of one update.
+    """Memory of one update, in bytes.
 
     Attributes:
-        parameters: the weights; `gradients` are as many.
-        optimizer: the moments that it keeps.
-        activations: what the forward pass of the batch leaves for the backward pass.
-        batch: the batch of the first epoch that leaves most.
+        parameters: bytes of the weights, and of their gradients.
+        optimizer: bytes of the optimizer state.
+        activations: bytes that autograd saves in the forward pass.
+        batch: batch of the first epoch with the most activations.
     """
 
     parameters: int
@@ -36,19 +36,19 @@ class Footprint:
 
     @property
     def gradients(self) -> int:
-        """Bytes of gradients, one per weight."""
+        """Bytes of the gradients."""
         return self.parameters
 
     @property
     def total(self) -> int:
-        """Bytes that are held when the backward pass begins; its own temporary tensors come on top."""
+        """Bytes in use at the start of the backward pass, without the temporary tensors of that pass."""
         return self.parameters + self.gradients + self.optimizer + self.activations
 
 
 def forecast(recipe: Recipe, setup: Setup, model: nn.Module) -> Footprint:
     """Estimate the memory of the largest update of the first epoch, by running a few rows of its batch on the CPU."""
     objective = Objective.of(model, setup.task, recipe.train).train()
-    update = (recipe.train.steps or _LAST) - 1  # where the model's own words are fed, they are by then
+    update = (recipe.train.steps or _LAST) - 1  # at the end of training, when scheduled sampling is strongest
     batches = [setup.feed.batch(place) for place in large_places(setup.feed)]
     most, number = max((activations(objective, batch, update), number) for number, batch in enumerate(batches))
     weights = sum(parameter.nbytes for parameter in model.parameters())
@@ -59,7 +59,7 @@ def forecast(recipe: Recipe, setup: Setup, model: nn.Module) -> Footprint:
 
 
 def large_places(feed: Feed) -> list[BatchPosition]:
-    """Return the places of the batches in the first epoch with the most cells and with the most pairs of cells."""
+    """Return the batches of the first epoch with the most positions and the most pairs of positions (attention)."""
     feed = feed.unwrapped
     if not isinstance(feed, ExampleFeed):
         return [max((BatchPosition(0, number) for number in range(min(_TRIED, feed.per_epoch))), key=feed.tokens)]
@@ -72,18 +72,18 @@ def large_places(feed: Feed) -> list[BatchPosition]:
 
 
 def activations(objective: Objective, batch: Batch, update: int) -> int:
-    """Bytes that the forward pass of a batch keeps: those of a few rows as wide as the batch, and in proportion.
+    """Estimate the bytes that autograd saves for a batch, by linear extrapolation from a few of its rows.
 
-    The shortest and the longest row are there both times, so that padding is treated as in the whole batch.
+    Both measurements include the shortest and the longest row, so that padding is treated as in the whole batch.
     """
-    if batch.size <= _MORE or "edges" in batch:  # a graph has no rows that could be had alone
+    if batch.size <= _MORE or "edges" in batch:  # the nodes of a graph cannot be separated into rows
         return saved_bytes(objective, batch, update)
     few, more = (saved_bytes(objective, _spread_rows(batch, count), update) for count in (_FEW, _MORE))
     return few + (more - few) * (batch.size - _FEW) // (_MORE - _FEW)
 
 
 def saved_bytes(objective: Objective, batch: Batch, update: int) -> int:
-    """Bytes of the storages that autograd keeps after a forward pass, without those of parameters and of the batch."""
+    """Return the bytes that autograd saves in a forward pass, without parameters and batch."""
     kept: dict[int, int] = {}
     known = {_storage(tensor)[0] for tensor in (*objective.parameters(), *batch.tensors.values())}
 
@@ -93,20 +93,21 @@ def saved_bytes(objective: Objective, batch: Batch, update: int) -> int:
             kept[place] = size
         return tensor
 
+    # Several saved tensors may be views of one storage, which is counted once.
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        held = objective(batch, update)  # held, so that no storage is freed and its place taken by another
+        held = objective(batch, update)  # keep the graph alive, so that no address of a storage is reused
     del held
     return sum(kept.values())
 
 
 def _storage(tensor: Tensor) -> tuple[int, int]:
-    """Return address and size of the storage of a tensor, which a view keeps alive as a whole."""
+    """Return address and size of a tensor's storage; a saved view keeps the whole storage alive."""
     storage = tensor.untyped_storage()
     return storage.data_ptr(), storage.nbytes()
 
 
 def _spread_rows(batch: Batch, count: int) -> Batch:
-    """Return some rows of a batch, from the shortest to the longest, with the padding of the batch."""
+    """Return some rows of a batch, evenly spread from the shortest to the longest, with the padding of the batch."""
     lengths = sum(
         (tensor for name, tensor in batch.tensors.items() if name.endswith("_lengths")), torch.zeros(batch.size)
     )

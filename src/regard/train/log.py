@@ -34,7 +34,7 @@ class TrainingLog:
         self._trackers: Trackers | None = None
 
     def open(self, progress: Progress) -> None:
-        """Drop rows after the step that the run resumes from, and start the trackers."""
+        """Drop rows after the step at which the run resumes, and start the trackers."""
         session = self.session
         if not session.is_main:
             return
@@ -65,15 +65,15 @@ class TrainingLog:
 
 
 class Trackers:
-    """Trackers that receive each row of `metrics.jsonl`, which stays the record. None of their failures ends a run.
+    """Experiment trackers, which receive a copy of each row of `metrics.jsonl`. None of their failures ends a run.
 
-    A measure is called by its name and its split, `loss/train` and `loss/valid`, so that the splits of one measure are
-    drawn side by side. A run that goes on goes on in the same runs of its trackers, whose ids stand in `trackers.json`.
+    A metric is named by itself and its split, `loss/train` and `loss/valid`, so that trackers draw the splits of one
+    metric next to each other. A resumed run continues the same tracker runs, whose ids are in `trackers.json`.
 
     Args:
-        recipe: names the trackers; its keys are their configuration.
-        folder: of the run.
-        step: after which it goes on; 0 for a new run.
+        recipe: recipe that names the trackers, and is logged as their configuration.
+        folder: run folder.
+        step: step at which the run resumes; 0 for a new run.
         notice: prints a message when a tracker fails.
     """
 
@@ -89,7 +89,7 @@ class Trackers:
             write_json(path, ids)
 
     def add(self, step: int, split: str, values: Mapping[str, float]) -> None:
-        """Send a measurement of a split after a step."""
+        """Send the metrics of a split at a step."""
         for name in list(self._trackers):
             row = {_measure(name, f"{measure}/{split}"): float(value) for measure, value in values.items()}
             self._attempt(name, partial(self._trackers[name].log, row, step=step))
@@ -106,7 +106,7 @@ class Trackers:
         known, number = name in ids, _number(name, tracker)
         if number is not None:
             ids[name] = number
-        if name != "tensorboard" and not known:  # which would make a run of its own of them
+        if name != "tensorboard" and not known:  # without an id, the tracker would start another run
             tracker.store_init_configuration(_flat(recipe.model_dump(mode="json")))
 
     def _attempt(self, name: str, tell: Callable[[], object]) -> None:
@@ -114,7 +114,7 @@ class Trackers:
         try:
             tell()
             self._failures[name] = 0
-        except Exception as problem:  # whatever it is: the run is worth more than its picture
+        except Exception as problem:  # any error: a tracker must not end the run
             failed = self._failures[name] = self._failures.get(name, 0) + 1
             if failed == 1:
                 why = str(problem).partition("\n")[0] or type(problem).__name__
@@ -125,26 +125,26 @@ class Trackers:
 
 def _arguments(name: str, recipe: Recipe, folder: Path, step: int, ids: Mapping[str, str]) -> dict[str, Any]:
     """Return the constructor arguments of a tracker."""
-    if name == "tensorboard":  # what an earlier part of the run wrote for later steps is hidden
+    if name == "tensorboard":  # hide steps that an interrupted run logged after its last checkpoint
         return {"run_name": folder.name, "logging_dir": str(folder.parent), "purge_step": step + 1}
     if name == "mlflow":
         return {"experiment_name": _PROJECT, "run_name": recipe.run, "run_id": ids.get(name)}
     if name == "trackio":
         return {"run_name": _PROJECT, "name": recipe.run, "resume": "allow"}
-    # Its copy of the console would break the progress bar, and keep what the run's own files have.
+    # Its capture of the console breaks the progress bar, and duplicates the run's own files.
     settings = {"dir": str(folder), "resume": "allow", "settings": {"console": "off"}}
     return {"run_name": os.environ.get("WANDB_PROJECT", _PROJECT), "name": recipe.run, "id": ids.get(name), **settings}
 
 
 def _number(name: str, tracker: Any) -> str | None:
-    """Return the id by which a tracker finds its run again; None where the name of the run is enough."""
+    """Return the id with which a tracker resumes its run; None if the name of the run is enough."""
     if name == "wandb":
         return str(tracker.tracker.id)
     return str(tracker.tracker.info.run_id) if name == "mlflow" else None
 
 
 def _measure(name: str, measure: str) -> str:
-    """Return the name of a measure with characters that a tracker allows.
+    """Return the name of a metric with only the characters that a tracker allows.
 
     >>> _measure("mlflow", "note_bleu:order=1/valid"), _measure("wandb", "note_bleu:order=1/valid")
     ('note_bleu:order_1/valid', 'note_bleu:order=1/valid')
@@ -153,7 +153,7 @@ def _measure(name: str, measure: str) -> str:
 
 
 def _flat(content: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return keys as on the command line, with plain values.
+    """Flatten nested keys to dotted ones, with plain values.
 
     >>> _flat({"train": {"steps": 9, "batch": {"tokens": None}}, "run": "x"})
     {'train.steps': 9, 'train.batch.tokens': 'None', 'run': 'x'}

@@ -27,12 +27,12 @@ from regard.train.schedule import (
 
 
 class Objective(nn.Module):
-    """Model and loss as one module, so that it can be wrapped for several processes.
+    """Model and loss as one module, which can be wrapped for data parallelism.
 
     Attributes:
-        model: what learns.
-        task: what from.
-        narrow: whether to compute in bfloat16 where that is safe; parameters and their gradients stay float32.
+        model: model to train.
+        task: task that computes the loss.
+        narrow: True for automatic mixed precision in bfloat16; parameters and gradients remain float32.
         r_drop: weight α of R-Drop.
     """
 
@@ -49,7 +49,7 @@ class Objective(nn.Module):
         return cls(model, task, narrow=section.precision == "bfloat16", r_drop=section.r_drop)
 
     def forward(self, batch: Batch, update: int, state: Any = None) -> tuple[Tensor, Tensor, Any]:
-        """Return (minimised loss, -log p), summed over the tokens of the batch, and the state for the next window."""
+        """Return the training loss and -log p, summed over the tokens of the batch, and the next window's state."""
         device = next(iter(batch.tensors.values())).device
         with torch.autocast(device.type, torch.bfloat16, enabled=self.narrow):
             loss = self._loss(batch, update, state)
@@ -62,7 +62,7 @@ class Objective(nn.Module):
 
 
 def make_optimizer(section: TrainSection, parameters: Iterable[nn.Parameter]) -> Optimizer:
-    """Return the optimizer of a recipe; Adam fused where torch has that."""
+    """Return the optimizer of a recipe; Adam and AdamW are fused where torch supports it."""
     given = section.optimizer
     if given.name == "sgd":
         return SGD(parameters, lr=given.rate, momentum=given.momentum, weight_decay=given.weight_decay)
@@ -85,7 +85,8 @@ def make_optimizer(section: TrainSection, parameters: Iterable[nn.Parameter]) ->
             centered=True,
         )
     kind = Adam if given.name == "adam" else AdamW
-    learned = list(parameters)
+    learned = list(parameters)  # an iterator would be exhausted by the test for fused kernels
+    # Sharded parameters are tensor subclasses, for which torch chooses the implementation.
     return kind(
         learned,
         lr=given.rate,

@@ -18,19 +18,19 @@ from regard.runs.run import Run
 from regard.tasks.task import FieldEncoders
 from regard.tensor_mismatch import tensor_mismatch
 
-_DECODER = "decoder."  # prefix of the layers of a language model that an encoder of its kind has without
-_SHARED = "encoder."  # prefix of the weights that a pretraining shares with models for other tasks
+_DECODER = "decoder."  # prefix of a language model's layers, absent in an encoder of its kind
+_SHARED = "encoder."  # prefix of the pretrained weights that models for other tasks share
 _SHAPELESS = frozenset(("num_heads", "activation", "epsilon", "norm", "positions", "score", "reverse"))
 """Arguments of a model that change the meaning of its weights but not their shapes."""
 _LAYER = re.compile(r"(.*?\.\d+)\..*")
 
 
 def pretrained_encoders(run: Run, recipe: Recipe) -> FieldEncoders:
-    """Return the encoders of the run to begin with: all of them, or, of a pretraining, only the tokenizer.
+    """Return the tokenizers and labels of the run under `init`; only the tokenizer if its task is pretraining.
 
     Raises:
-        RunError: the folder is not a run, has no tokenizers yet, is of another task that is no pretraining, or has
-            weights with another meaning in the model of the recipe.
+        RunError: the folder is not a run, has no tokenizers yet, belongs to another task that is not pretraining, or
+        has weights with another meaning in the model of the recipe.
     """
     kind = getattr(getattr(recipe.model, "encoder", None), "kind", None)
     first_task, own = task_of(run.folder), recipe.model.model_dump(mode="json")
@@ -43,7 +43,7 @@ def pretrained_encoders(run: Run, recipe: Recipe) -> FieldEncoders:
             raise RunError(
                 f"{run.folder} has an encoder {theirs!r}, and model.encoder.kind is {kind!r}; set it to {theirs}"
             )
-        if not _has_encoder(first):  # a language model is an encoder as a whole
+        if not _has_encoder(first):  # the whole language model serves as the encoder
             own, first = own["encoder"], {**first, "reverse": False} if isinstance(first, Mapping) else first
     else:
         check_task(run.folder, recipe.task)
@@ -56,7 +56,7 @@ def pretrained_encoders(run: Run, recipe: Recipe) -> FieldEncoders:
 
 
 def _differing(own: Mapping[str, Any], first: object, where: str) -> Iterator[tuple[str, Any, Any]]:
-    """Yield the arguments of two models that differ although no shape shows it."""
+    """Yield the arguments in which two models differ without a difference in shapes."""
     for key, mine in own.items():
         if not isinstance(first, Mapping) or key not in first:
             continue
@@ -68,12 +68,12 @@ def _differing(own: Mapping[str, Any], first: object, where: str) -> Iterator[tu
 
 
 class LoadedParameters(NamedTuple):
-    """Names of parameters after a start with the weights of another run.
+    """Names of parameters that were and were not loaded from another run.
 
     Attributes:
-        taken: of the model, with the weights of the run.
-        fresh: of the model, with random initial values.
-        left: of the run, without a place in the model; heads for other answers are not counted.
+        taken: parameters of the model that were loaded.
+        fresh: parameters of the model that keep random initial values.
+        left: parameters of the run that the model does not have, except output layers for other labels.
     """
 
     taken: tuple[str, ...]
@@ -81,7 +81,7 @@ class LoadedParameters(NamedTuple):
     left: tuple[str, ...] = ()
 
     def sentence(self, run: Run) -> str:
-        """Return what was taken and what was not."""
+        """Return a message about the parameters that were and were not loaded."""
         parts = ", ".join(dict.fromkeys(".".join(name.split(".")[:2]) for name in sorted(self.taken, reverse=True)))
         said = f"begun with {run.folder}: {len(self.taken)} parameters are taken ({parts})"
         if self.fresh:
@@ -97,8 +97,8 @@ class LoadedParameters(NamedTuple):
 def load_pretrained(model: nn.Module, run: Run) -> LoadedParameters:
     """Load the weights of a run into a model, by name; other parameters keep their random initial values.
 
-    Of a pretraining only the encoder is loaded where the model has other heads. A language model is loaded into an
-    encoder of the same kind, as far as shapes agree: of one with two directions only the forward one, in the first
+    From a pretraining run, only the encoder is loaded if the model has other heads. A language model is loaded into an
+    encoder of the same kind, where shapes agree: in a bidirectional encoder, that is the forward direction of the first
     layer.
 
     Raises:
@@ -121,7 +121,7 @@ def load_pretrained(model: nn.Module, run: Run) -> LoadedParameters:
 
 
 def summarise_names(names: Sequence[str], known: Collection[str] = ()) -> str:
-    """Return a short list of parameters: a layer without any `known` parameter is named once.
+    """Return a short list of parameters, in which a layer without any `known` parameter is one entry.
 
     >>> summarise_names(["layers.2.norm.bias", "layers.2.norm.weight", "output_map.weight"], ["layers.1.norm.bias"])
     'layers.2, output_map.weight'
@@ -133,7 +133,7 @@ def summarise_names(names: Sequence[str], known: Collection[str] = ()) -> str:
 
 
 def _without_heads(run: Run, own: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Return the weights of a run; of a pretraining only the encoder, where the model has other heads behind one."""
+    """Return the weights of a run; only the encoder's for a pretraining run, if the model has another head."""
     learned = run.tensors()
     other_heads = "word_map.weight" not in own and any(name.startswith(_SHARED) for name in own)
     if not _pretrains(task_of(run.folder)) or not other_heads:
@@ -153,9 +153,9 @@ def _is_language_model(run: Run, own: Mapping[str, Tensor]) -> bool:
 
 
 def _as_encoder(run: Run, own: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], tuple[str, ...]]:
-    """Return the weights of a language model by their names in an encoder, and the names that are left behind.
+    """Return the weights of a language model by their names in an encoder, and the names without a counterpart.
 
-    The embedding has to fit, whose rows the tokenizer of the run numbers.
+    The embedding must have the same shape, because its rows are ids of the run's tokenizer.
     """
     found, left = dict[str, Tensor](), list[str]()
     for name, tensor in run.tensors().items():

@@ -1,4 +1,4 @@
-"""Report of a run: a summary on the screen, and a page with pictures in its folder."""
+"""Report of a run: a summary on the terminal, and a page with figures in the run folder."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ from regard.view.classes import CROSSED, LISTED, numbers
 from regard.view.panels import draw
 from regard.view.text import cell
 
-_FEW = 30  # points of a curve that are marked one by one
-_ACROSS = 4  # pictures in a row
+_FEW = 30  # maximum number of points of a curve that have markers
+_ACROSS = 4  # figures per row
 _CONFUSION = "confusion.png"
 _MISTAKES = 20
 
 
 def summary(run: Run, recipe: Recipe, task: Task, outcome: Outcome) -> list[RenderableType]:
-    """Return the outcome, the scores and some predictions with their attention, for the screen."""
+    """Return the outcome, the metrics and some predictions with their attention, for the terminal."""
     head = _ending(outcome)
     if outcome.valid is None:
         return [f"[yellow]{head}[/]; `regard train` with the same recipe goes on from there"]
@@ -93,14 +93,14 @@ def report(run: Run, recipe: Recipe, outcome: Outcome) -> None:
 
 
 def report_page(trainer: Trainer, outcome: Outcome, command: str) -> None:
-    """Write `report.html`, the answers to the test split, and in `report.json` what only this process knows.
+    """Write `report.html`, the predictions of the test split, and `report.json` with facts known only to this process.
 
     None of its failures ends a run.
 
     Args:
-        trainer: that has trained.
-        outcome: of the training.
-        command: that asked for it.
+        trainer: trainer of the run, after training.
+        outcome: outcome of the training.
+        command: command line that started the training.
     """
     time, screen = trainer.time, trainer.screen
     try:
@@ -120,13 +120,13 @@ def report_page(trainer: Trainer, outcome: Outcome, command: str) -> None:
         if (answers := Answers.made(found)) is not None:
             answers.save(trainer.run.folder)
         write_page(found)
-    except Exception as problem:  # whatever it is: the run is worth more than its page
+    except Exception as problem:  # any error: the report must not end the run
         why = str(problem).partition("\n")[0] or type(problem).__name__
         screen.notice(f"the page report.html was not written ({why}); `regard report {trainer.run.folder}` tries again")
 
 
 def _ending(outcome: Outcome) -> str:
-    """Return how a run ended: reason, step and time."""
+    """Return a message about the end of a run: reason, step and time."""
     step, reason = outcome.progress.step, ENDED[outcome.reason]
     if outcome.begun == step:
         return f"{reason} already, after step {step:,}; measured again"
@@ -140,7 +140,7 @@ def _lasted(seconds: float) -> str:
 
 
 def _measured(outcome: Outcome) -> list[tuple[str, Measurement]]:
-    """Return the splits that were measured at the end."""
+    """Return the splits that were evaluated at the end."""
     return [(name, one) for name, one in (("valid", outcome.valid), ("test", outcome.test)) if one is not None]
 
 
@@ -189,7 +189,7 @@ def _predictions(chosen: Sequence[Prediction]) -> Iterator[str]:
 
 
 def _chosen(predictions: Sequence[Prediction], count: int) -> list[Prediction]:
-    """Return some predictions, evenly spread over the split."""
+    """Select some predictions, evenly spread over the split."""
     step = max(1, len(predictions) // max(1, count))
     return list(predictions[::step][:count])
 
@@ -243,7 +243,7 @@ def _class_lines(scores: ClassScores) -> Iterator[str]:
 
 
 def _confusion_lines(confusion: Confusion) -> Iterator[str]:
-    """Return the lines of Markdown about which class was taken for which."""
+    """Return the lines of Markdown about the most frequent confusions."""
     yield ""
     if len(confusion.names) <= CROSSED:
         yield _row("true \\\\ predicted", *map(cell, confusion.names))
@@ -258,7 +258,7 @@ def _confusion_lines(confusion: Confusion) -> Iterator[str]:
 
 
 def _draw_confusion(confusion: Confusion, folder: Path) -> None:
-    """Write the matrix as a picture: a row per true class, darker where a larger share of it is predicted."""
+    """Draw the confusion matrix: one row per true class, and darker cells for larger shares of that class."""
     part, found = confusion.largest(LISTED), confusion.scores().per_class()
     supports = torch.tensor([found[name].support for name in part.names], device="cpu")
     shares = torch.from_numpy(part.counts) / supports.clamp(min=1).unsqueeze(1)  # [C, C]

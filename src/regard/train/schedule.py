@@ -1,4 +1,4 @@
-"""Learning-rate schedules: a factor of the recipe's rate per update."""
+"""Learning-rate schedules: the factor of `train.optimizer.rate` at each update."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 
 class Schedule(abc.ABC):
-    """Factor of the learning rate per update, counted from 1; of the step alone, but for plateau."""
+    """Factor of the learning rate at each update, counted from 1; a function of the step alone, except for plateau."""
 
     @abc.abstractmethod
     def factor(self, step: int) -> float:
         """Return the factor of the learning rate at update `step`."""
 
     def observe(self, value: float, *, higher_is_better: bool) -> None:  # noqa: B027
-        """Take note of a validation result; most schedules ignore it."""
+        """Record a validation result; most schedules ignore it."""
 
     def state(self) -> dict[str, Any]:
         """Return the state that a resumed run needs, as JSON."""
@@ -28,7 +28,7 @@ class Schedule(abc.ABC):
 
 @dataclass(frozen=True)
 class ConstantSchedule(Schedule):
-    """Always the same, after a linear warm-up.
+    """Constant learning rate after a linear warm-up.
 
     >>> [ConstantSchedule(warmup=4).factor(step) for step in (1, 2, 4, 100)]
     [0.25, 0.5, 1.0, 1.0]
@@ -42,7 +42,7 @@ class ConstantSchedule(Schedule):
 
 @dataclass(frozen=True)
 class NoamSchedule(Schedule):
-    """The Transformer's: d^-0.5 min(step^-0.5, step warmup^-1.5); the recipe's rate is a factor on top.
+    """Schedule of the Transformer: d^-0.5 min(step^-0.5, step warmup^-1.5), multiplied by the recipe's rate.
 
     Vaswani et al. 2017, equation 3.
 
@@ -92,7 +92,7 @@ class CosineSchedule(Schedule):
 
 @dataclass(frozen=True)
 class StepSchedule(Schedule):
-    """Times `decay` at `start` and every `every` steps after it: Luong's halving, Zaremba's decay.
+    """Step decay: multiply by `decay` at `start` and after every `every` steps, as Luong et al. and Zaremba et al. do.
 
     >>> [StepSchedule(start=8, every=2, decay=0.5).factor(step) for step in (7, 8, 9, 10)]
     [1.0, 0.5, 0.5, 0.25]
@@ -109,7 +109,7 @@ class StepSchedule(Schedule):
 
 
 class PlateauSchedule(Schedule):
-    """Times `decay` when a validation result has not improved for more than `patience` validations.
+    """Multiply by `decay` if the validation result has not improved for more than `patience` validations.
 
     >>> schedule = PlateauSchedule(decay=0.5, patience=1)
     >>> for loss in (3.0, 2.0, 2.5, 2.5):

@@ -24,16 +24,16 @@ from regard.train.time_spent import TimeSpent, duration
 from regard.view.console import Console
 
 ENDED = {"finished": "finished", "patience": "out of patience", "interrupted": "interrupted"}
-"""Reasons why a run ended, in words."""
+"""Descriptions of the reasons why a run ended."""
 _ON_A_TERMINAL, _ELSEWHERE = 1.0, 30.0  # seconds between two updates of loss and speed
-_ALL, _BETWEEN = 20, 2.0  # validations that all have a line; of further ones, seconds between two lines
+_ALL, _BETWEEN = 20, 2.0  # validations that are all printed; minimum seconds between further ones
 
 
 class Screen:
-    """Progress on a terminal: a bar with loss and speed, a line per validation, and notes; off a terminal, lines.
+    """Progress display: a bar with loss and speed, validations and notes; without a terminal, plain lines.
 
     Attributes:
-        notices: all warnings and notes that were printed.
+        notices: warnings and notes printed so far.
     """
 
     def __init__(self, *, quiet: bool = False) -> None:
@@ -43,7 +43,7 @@ class Screen:
         self._task = TaskID(0)
         self._meter = _Meter()
         self._validations = 0
-        self._printed = 0.0  # when a validation last had a line
+        self._printed = 0.0  # time of the last printed validation
 
     def begin(
         self,
@@ -56,13 +56,13 @@ class Screen:
         sharded: bool = False,
         ended: str | None = None,
     ) -> None:
-        """Print what is trained, and start the progress bar.
+        """Print a summary of the run, and start the progress bar.
 
         Args:
-            recipe: of the run.
-            model: with its number of parameters.
+            recipe: recipe of the run.
+            model: model, whose parameters are counted.
             feed: training batches.
-            progress: of the run.
+            progress: progress of the run.
             processes: number of processes.
             sharded: True if the model is divided among them.
             ended: reason why training is over, "finished" or "patience"; None if it is not.
@@ -103,9 +103,9 @@ class Screen:
             self.notice(advice)
 
     def stepped(self, step: int, nll: float, tokens: int, left: float | None = None) -> None:
-        """Show an update: its summed -log p, its number of tokens, and the remaining seconds."""
+        """Show an update, given its summed -log p, its number of tokens, and the remaining seconds."""
         self._meter.add(nll, tokens)
-        if self._bar is not None:  # which redraws itself ten times a second at most
+        if self._bar is not None:  # the bar redraws itself at most ten times per second
             self._bar.update(self._task, completed=step)
         if self._meter.seconds < (_ELSEWHERE if self._bar is None else _ON_A_TERMINAL):
             return
@@ -117,14 +117,14 @@ class Screen:
         self._meter = _Meter()
 
     def validated(self, step: int, values: dict[str, float], *, better: bool) -> None:
-        """Print a validation; where there are many in a short time, only some of them."""
+        """Print a validation; skip some if there are many in a short time."""
         self._validations += 1
         if self._validations > _ALL and perf_counter() - self._printed < _BETWEEN:
             return
         self._printed = perf_counter()
         measured = "  ".join(f"{escape(name)} {format_number(value, '.4g')}" for name, value in values.items())
         self._print(f"step {step:>6,}  {measured}{'  [green]best[/]' if better else ''}")
-        self._meter = _Meter()  # speed does not include the validation
+        self._meter = _Meter()  # exclude the validation from the speed
 
     def notice(self, sentence: str) -> None:
         """Print a warning or a note."""
@@ -138,10 +138,10 @@ class Screen:
                 self._bar.stop()
 
     def _print(self, line: str) -> None:
-        """Print a line, unwrapped where there is no terminal with a width."""
+        """Print a line, without wrapping if there is no terminal."""
         try:
             self.console.print(line, soft_wrap=not self.console.is_interactive)
-        except OSError:  # the terminal was closed; the run goes on without it
+        except OSError:  # the terminal was closed; the run continues without output
             self.console.quiet = True
 
 

@@ -1,7 +1,8 @@
-"""Parameters, gradients and the optimizer's moments divided among processes: fully sharded data parallelism.
+"""Fully sharded data parallelism: parameters, gradients and optimizer state divided among processes.
 
-Each process holds one part of every tensor. What a module computes with is gathered before it and let go behind it; its
-gradients are summed into the parts they belong to. Rajbhandari et al. 2020 (ZeRO, stage 3); Zhao et al. 2023 (FSDP).
+Each process holds one shard of every tensor. The parameters of a module are gathered before its forward and backward
+passes and freed afterwards; gradients are reduce-scattered to the shards. Rajbhandari et al. 2020 (ZeRO, stage 3); Zhao
+et al. 2023 (FSDP).
 """
 
 from __future__ import annotations
@@ -20,16 +21,17 @@ from regard.nn.transformer_layer import LayerState, TransformerLayer
 from regard.recipes.sections import Recipe
 from regard.runs.sharded_tensors import gather_tensor
 
-# torch's sharded tensors are imported where they are used: it takes as long as a small model takes to answer.
+# Imports of torch.distributed are local, because they take as long as the prediction of a small model.
 
 
 def shard(objective: nn.Module, device: torch.device, *, layers: bool) -> None:
-    """Divide the parameters of a module on `device` among all processes, in place.
+    """Shard the parameters of a module among all processes, in place.
 
     Args:
-        objective: what is trained; its `forward` is all that computes with the parameters.
-        device: what kind of device the processes compute on.
-        layers: whether each Transformer layer is gathered by itself, while it computes, and not all at once.
+        objective: model and loss; only its `forward` may use the parameters.
+        device: device of this process, whose type all processes share.
+        layers: True to gather each Transformer layer separately, while it is used; False to gather all parameters
+            together.
     """
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
@@ -46,17 +48,17 @@ def shard(objective: nn.Module, device: torch.device, *, layers: bool) -> None:
 
 
 def by_layer(model: nn.Module, recipe: Recipe) -> bool:
-    """Return True if all processes call the same layers equally often, and do not use them afterwards.
+    """Return True if layers can be gathered one at a time: all processes call each equally often, and not later.
 
-    With scheduled sampling a layer is called once for each token, and processes have texts of different lengths; two
-    directions are compared by weights that are made after the layers are done.
+    With scheduled sampling, a layer is called once per token, and the processes have texts of different lengths.
+    Agreement of two directions uses attention weights that are computed after the layers have finished.
     """
     return recipe.train.exposure.sampling is None and not getattr(model, "late_weights", False)
 
 
 @torch.no_grad()
 def load_sharded(model: nn.Module, trained: nn.Module) -> None:
-    """Copy the weights of a sharded model into one that is not; all processes take part."""
+    """Copy the weights of a sharded model into an unsharded one; a collective operation of all processes."""
     learned = trained.state_dict()
     for name, tensor in model.state_dict().items():
         tensor.copy_(gather_tensor(learned[name]))
@@ -64,10 +66,10 @@ def load_sharded(model: nn.Module, trained: nn.Module) -> None:
 
 @cache
 def show_states() -> None:
-    """Register the states that layers take and return with torch, so that gradients pass through their tensors.
+    """Register the states of layers as pytrees, so that FSDP finds their tensors and hooks their gradients.
 
-    Older versions look only into containers that they know. States are values, which nothing changes in place, so
-    torch need not warn that some of their tensors are views.
+    Older versions of torch search only in known containers. States are never modified in place, so the warning about
+    views among their tensors is unnecessary.
     """
     for kind in (LayerState, Memory, AttentionState, SharedMemory, ExternalMemory):
         torch.export.register_dataclass(kind)

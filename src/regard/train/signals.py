@@ -1,4 +1,4 @@
-"""Signals that end a run with a checkpoint: Ctrl-C, and those of schedulers, `docker stop` and closed terminals."""
+"""Signals that end a run with a checkpoint: Ctrl-C, and signals of schedulers, `docker stop` and closed terminals."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 
 STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1") if hasattr(signal, name))
-"""Signals that ask a run to stop; Windows has not all of them."""
-_ECHO = 1.0  # seconds within which a scheduler or a closing terminal sends the same request twice
+"""Signals that stop a run; Windows lacks some of them."""
+_ECHO = 1.0  # seconds in which a repeated signal counts as the same request: schedulers and terminals send several
 
 
 class MeasurementStopped(BaseException):
-    """Ends a measurement where it stands; no handler of errors may take it for one."""
+    """Interrupts a measurement; a BaseException, so that no `except Exception` catches it."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """Interrupt with the number of its signal.
+    """KeyboardInterrupt with the number of its signal.
 
     Attributes:
         number: the signal.
@@ -34,7 +34,7 @@ class Interrupted(KeyboardInterrupt):
 
 @contextmanager
 def as_interrupts() -> Iterator[None]:
-    """Raise `Interrupted` for each of these signals inside this block, as Ctrl-C does."""
+    """Raise `Interrupted` on each of these signals inside this context, as Ctrl-C does."""
     first = math.inf
 
     def come(number: int, frame: FrameType | None) -> None:
@@ -49,14 +49,14 @@ def as_interrupts() -> Iterator[None]:
 
 
 class StopSignals:
-    """Requests to stop, noted by a handler and obeyed by the training loop.
+    """Requests to stop, recorded by a signal handler and checked by the training loop.
 
     Attributes:
-        number: the first signal that came; None before any.
+        number: first signal that was received; None before any.
     """
 
     def __init__(self, say: Callable[[str], None]) -> None:
-        """Remember how to tell the user.
+        """Initialise without a signal.
 
         Args:
             say: prints a sentence.
@@ -68,13 +68,13 @@ class StopSignals:
 
     @contextmanager
     def caught(self) -> Iterator[None]:
-        """Record signals inside this block instead of ending the process; a second one ends it at once."""
+        """Record signals inside this context instead of ending the process; a second signal ends it immediately."""
         with _handled(self._come):
             yield
 
     @contextmanager
     def measuring(self) -> Iterator[None]:
-        """Leave this block by `MeasurementStopped` as soon as a signal comes: a measurement may take minutes."""
+        """Raise `MeasurementStopped` on a signal inside this context, because a measurement may take minutes."""
         if self.number is not None:
             raise MeasurementStopped
         self._measuring = True
@@ -86,7 +86,7 @@ class StopSignals:
     def _come(self, number: int, frame: FrameType | None) -> None:
         if self.number is None:
             self.number, self._since = number, time.monotonic()
-            with suppress(OSError, RuntimeError):  # a terminal that was closed, or one that is being written to
+            with suppress(OSError, RuntimeError):  # the terminal is closed, or this handler interrupted a write to it
                 self._say(self._sentence(number))
             if self._measuring:
                 raise MeasurementStopped
@@ -105,7 +105,7 @@ class StopSignals:
 
 @contextmanager
 def _handled(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Handle the signals in this block, where Python handles any: in the main thread."""
+    """Install a signal handler inside this context; no effect outside the main thread, where Python allows none."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""Speed of training: seconds of an update and of a validation, and the time that is left."""
+"""Speed of training: seconds per update and per validation, and the remaining time."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from regard.train.time_spent import duration
 from regard.train.training_session import TrainingSession
 from regard.train.updater import Updater
 
-_FEW, _MOST = 2, 24  # updates that are measured; the first is not counted
-_TOGETHER = 4  # the same of several processes
-_BATCHES = 3  # batches of a validation that are measured
-_LONG = 2 * 3600.0  # seconds of a run from which another model is suggested
-_WIDE = 128  # the narrowest model that a narrower one is suggested for
-_SHARE = 0.05  # of train.minutes, to be spent on measuring updates
+_FEW, _MOST = 2, 24  # minimum and maximum number of measured updates; the first is a warm-up
+_TOGETHER = 4  # number of measured updates with several processes
+_BATCHES = 3  # measured batches of a validation
+_LONG = 2 * 3600.0  # duration in seconds from which a smaller model is suggested
+_WIDE = 128  # smallest width for which a narrower model is suggested
+_SHARE = 0.05  # fraction of train.minutes spent on measuring the speed
 _SOON, _EARLY, _PATIENCE = 20, 3, 10.0  # remaining time is announced after 20 updates, or after 3 that took 10 seconds
 _WORTH_ANNOUNCING = 30.0  # seconds
 
@@ -37,9 +37,9 @@ class Speed:
     """Speed on this machine, in seconds.
 
     Attributes:
-        update: of one update.
-        validation: of one validation.
-        final: of the measurements at the end.
+        update: seconds per update.
+        validation: seconds per validation.
+        final: seconds of the final measurements.
     """
 
     update: float
@@ -47,11 +47,11 @@ class Speed:
     final: float
 
     def total(self, steps: int, valid_every: int) -> float:
-        """Return the seconds of so many updates with their validations, and of the final measurements."""
+        """Return the seconds of `steps` updates, their validations and the final measurements."""
         return steps * self.update + -(-steps // valid_every) * self.validation + self.final
 
     def within(self, seconds: float, valid_every: int) -> int:
-        """Return the number of updates that fit, with their validations; at least one.
+        """Return the number of updates, with their validations, that fit into `seconds`; at least 1.
 
         >>> speed = Speed(update=1.0, validation=10.0, final=20.0)
         >>> speed.within(155, valid_every=50), speed.total(100, 50), speed.within(3, 50)
@@ -63,10 +63,10 @@ class Speed:
 
 
 def measured_speed(updater: Updater, seconds: float = 10.0) -> Speed:
-    """Measure some updates and undo them; then measure a part of a validation.
+    """Measure the speed of some updates, undo them, and measure a part of a validation.
 
     Args:
-        updater: of a session before its first update, which is left as it was.
+        updater: updater of a session before its first update; the state of the session is restored.
         seconds: time limit for updates.
     """
     session = updater.session
@@ -75,6 +75,7 @@ def measured_speed(updater: Updater, seconds: float = 10.0) -> Speed:
     update = _update_seconds(updater, seconds)
     session.schedule = schedule
     session.model.load_state_dict(initial)
+    # A new optimizer discards the moments; the initial weights were restored above.
     session.optimizer = make_optimizer(session.recipe.train, session.model.parameters())
     session.optimizer.zero_grad(set_to_none=session.graphs is None)
     session.carried = None
@@ -83,17 +84,17 @@ def measured_speed(updater: Updater, seconds: float = 10.0) -> Speed:
 
 
 def _update_seconds(updater: Updater, seconds: float) -> float:
-    """Return the mean over some batches of the first epoch."""
+    """Return the mean seconds per update, over some batches of the first epoch."""
     session = updater.session
     session.model.train()
     alone, places = session.accelerator.num_processes == 1, session.feed.after(0, 0)
     begin, found = perf_counter(), list[float]()
-    # Several processes meet in each update: they make the same number, whatever the clock of each says.
+    # Updates are collective, so several processes make a fixed number, which does not depend on their clocks.
     few, most = (_FEW, _MOST) if alone else (_TOGETHER, _TOGETHER)
     while len(found) < few or (len(found) < most and perf_counter() - begin < seconds):
         group = [next(places) for _ in range(session.recipe.train.batch.accumulate)]
         if session.graphs is not None:
-            updater.update(group, Progress())  # which captures a new shape
+            updater.update(group, Progress())  # capture a new shape outside the measured time
         started = perf_counter()
         updater.update(group, Progress())
         found.append(perf_counter() - started)
@@ -101,7 +102,7 @@ def _update_seconds(updater: Updater, seconds: float) -> float:
 
 
 def validation_seconds(session: TrainingSession, split: Split) -> float:
-    """Estimate a validation from a few batches, and from a batch of predictions as long as the references."""
+    """Estimate the seconds of a validation from a few batches, and from a batch of predictions of realistic length."""
     model = session.whole_model()
     training = model.training
     model.eval()
@@ -113,25 +114,27 @@ def validation_seconds(session: TrainingSession, split: Split) -> float:
 
 
 def _likelihood_seconds(session: TrainingSession, model: torch.nn.Module, split: Split) -> float:
-    """Return the estimate for the loss, from batches of several lengths."""
+    """Estimate the seconds for the loss, from batches of several lengths."""
     feed = session.task.measuring_feed(session.recipe, split, carries=hasattr(model, "carry"))
     task = session.task.bind(model, split.examples)
     numbers = sorted({round(part * (feed.per_epoch - 1) / (_BATCHES - 1)) for part in range(_BATCHES)})
     begin = perf_counter()
-    for number in numbers:  # from the shortest to the longest
+    for number in numbers:  # batches from the shortest to the longest
+        # float() waits for the device, so that the clock includes its work.
         float(task.loss(model, feed.batch(BatchPosition(0, number)).to(session.accelerator.device)).nll)
     return (perf_counter() - begin) / len(numbers) * feed.per_epoch
 
 
 def _answer_seconds(session: TrainingSession, model: torch.nn.Module, split: Split) -> float:
-    """Return the estimate for predictions; 0 where none are compared with references."""
+    """Estimate the seconds for predictions; 0 if no metric needs them."""
     recipe, task = session.recipe, session.task.bind(model, split.examples)
     if task.answer is None:
         return 0.0
     questions, _ = inputs_and_references(task, split, recipe)
     some = questions[:: max(1, len(questions) // MEASURED)][:MEASURED]
     search = recipe.search()
-    if task.unit == "token" and split.encoded is not None:  # an untrained model would go on to the greatest length
+    # an untrained model would always decode to the maximum length
+    if task.unit == "token" and split.encoded is not None:
         longest = int(split.encoded.lengths(task.answer).max()) + 1
         search = replace(search, max_length=min(search.max_length, longest))
     begin = perf_counter()
@@ -140,15 +143,15 @@ def _answer_seconds(session: TrainingSession, model: torch.nn.Module, split: Spl
 
 
 def final_validations(session: TrainingSession) -> float:
-    """Return the duration of the final measurements on both splits, in validations."""
+    """Return the duration of the final measurements on both splits, in units of one validation."""
     test = session.setup.test
     return 1.0 + (0.0 if test is None else len(test) / max(1, len(session.setup.valid)))
 
 
 def updates_in_minutes(updater: Updater, minutes: float) -> int:
-    """Return the number of updates of a run of so many minutes: measured when it begins, then read from its folder."""
+    """Return the number of updates of a run of `minutes`: measured at its start, and read from its folder later."""
     session = updater.session
-    # All processes follow the main one, whatever they read and measure themselves.
+    # Broadcast from the main process, so that all processes make the same number of updates.
     known: list[Budget | None] = broadcast_object_list([Budget.of(session.run.folder)])
     budget = known[0]
     if budget is None:
@@ -172,7 +175,7 @@ def _measured_budget(updater: Updater, minutes: float) -> Budget:
 
 
 def advice(recipe: Recipe, seconds: float) -> str | None:
-    """Return how to shorten a run that takes hours on this machine; None for other runs.
+    """Return advice on a run that takes hours on this machine; None for shorter runs.
 
     >>> from regard.recipes.load import load
     >>> advice(load("dates", ["model.hidden_dim=512"]).recipe, 3 * 3600)
@@ -185,7 +188,7 @@ def advice(recipe: Recipe, seconds: float) -> str | None:
 
 
 def machine() -> str:
-    """Return the name of the device in words."""
+    """Return a description of the device."""
     if torch.cuda.is_available():
         return "this GPU"
     threads = torch.get_num_threads()
@@ -206,7 +209,7 @@ def _narrower(section: BaseModel, key: str) -> str:
 
 
 class RemainingTime:
-    """Remaining time of a run: updates, validations and final measurements."""
+    """Estimate of the remaining time of a run: updates, validations and final measurements."""
 
     def __init__(self, session: TrainingSession) -> None:
         self.session = session
@@ -220,7 +223,7 @@ class RemainingTime:
         return self.session.time.left(updates, max(0, validations), final_validations(self.session))
 
     def announce(self, progress: Progress) -> None:
-        """Print the remaining time once, after the first updates of a run that takes longer than a moment."""
+        """Print the remaining time once, after the first updates of a run that is not very short."""
         session, time = self.session, self.session.time
         done = time.count("updates")
         if self._announced or not (done >= _SOON or (done >= _EARLY and time.seconds("updates") > _PATIENCE)):

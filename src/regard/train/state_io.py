@@ -1,4 +1,4 @@
-"""Recurrent state between windows, as named tensors, so that a resumed run continues in mid-text."""
+"""Recurrent state between windows as named tensors, so that a resumed run can continue within a text."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def named_tensors(state: Any, prefix: str = "") -> dict[str, Tensor]:
 
 
 def grow_to(first: Mapping[str, Tensor], kept: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return tensors of an initial state with the sizes that they have in mid-text: a memory starts empty and grows.
+    """Return tensors of an initial state, enlarged to the sizes within a text: a memory is empty at first and grows.
 
     Args:
-        first: of the state at the beginning.
-        kept: of the state in mid-text, which says how long.
+        first: tensors of the initial state.
+        kept: tensors of the state within a text, whose sizes are used.
 
     >>> import torch
     >>> grow_to({"key": torch.empty(2, 0, 3)}, {"key": torch.ones(2, 7, 3)})["key"].shape

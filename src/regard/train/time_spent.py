@@ -11,15 +11,15 @@ from typing import Literal, get_args
 Activity = Literal["preparation", "updates", "validations", "checkpoints", "final measurements"]
 ACTIVITIES: tuple[Activity, ...] = get_args(Activity)
 
-_RECENT = 200  # updates whose mean is the present speed
+_RECENT = 200  # number of updates in the moving average of the speed
 _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
 
 
 class TimeSpent:
-    """Measures the activities of a run, and forecasts the rest from them.
+    """Measures the time per activity of a run, and forecasts the remaining time.
 
     Attributes:
-        validation: seconds of one validation, where that was estimated before the first; None where it is not known.
+        validation: estimated seconds of a validation, before the first is measured; None if unknown.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class TimeSpent:
 
     @contextmanager
     def on(self, activity: Activity) -> Iterator[None]:
-        """Measure the time inside this block."""
+        """Measure the time inside this context."""
         begin = perf_counter()
         try:
             yield
@@ -38,7 +38,7 @@ class TimeSpent:
             self.add(activity, perf_counter() - begin)
 
     def add(self, activity: Activity, seconds: float) -> None:
-        """Add a measured time."""
+        """Add a measured duration."""
         self._seconds[activity] = self.seconds(activity) + seconds
         self._counts[activity] = self.count(activity) + 1
         if activity == "updates":
@@ -49,16 +49,16 @@ class TimeSpent:
         return self._seconds.get(activity, 0.0)
 
     def count(self, activity: Activity) -> int:
-        """Return how often an activity took place."""
+        """Return the number of times that an activity was measured."""
         return self._counts.get(activity, 0)
 
     def by_activity(self) -> dict[str, float]:
-        """Return the seconds of all activities."""
+        """Return the seconds per activity."""
         return {activity: round(seconds, 3) for activity, seconds in self._seconds.items()}
 
     @property
     def total(self) -> float:
-        """Seconds spent in all."""
+        """Total seconds."""
         return sum(self._seconds.values())
 
     @property
@@ -73,9 +73,9 @@ class TimeSpent:
         """Return the remaining seconds; None before the first update.
 
         Args:
-            updates: how many are left.
-            validations: how many are left; they do not count before one was measured or estimated.
-            final: what the measurements at the end take, in validations.
+            updates: number of remaining updates.
+            validations: number of remaining validations; ignored until one was measured or estimated.
+            final: duration of the final measurements, in units of one validation.
         """
         if self.update is None:
             return None
@@ -97,7 +97,7 @@ class TimeSpent:
 
 
 def duration(seconds: float) -> str:
-    """Return seconds in words, to about two digits.
+    """Format seconds with a unit, to about two digits.
 
     >>> [duration(seconds) for seconds in (0.0213, 0.4, 41.3, 100, 1000, 9000, 12 * 3600, 3 * 86400)]
     ['21 ms', '0.4 s', '41 s', '1 min 40 s', '17 min', '2.5 h', '12 h', '3 days']

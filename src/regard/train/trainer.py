@@ -26,17 +26,17 @@ from regard.train.warnings import before_training
 
 
 class Trainer(TrainingSession):
-    """Trains the model of a recipe in a run folder; resumes where an earlier part of the run stopped.
+    """Trains the model of a recipe in a run folder, or resumes an interrupted run.
 
-    Batches are a function of seed, epoch and position, and what is random in an update is a function of seed, step and
-    process, so that a run that was killed and resumed equals one that was not.
+    Batches are a function of seed, epoch and position; random numbers in an update are a function of seed, step and
+    process. A run that was killed and resumed therefore equals an uninterrupted one.
 
     Args:
-        recipe: what to train.
+        recipe: recipe to train.
         run: the run folder.
-        screen: shows progress; None for the terminal.
-        setup: task and data of the recipe; None to read them.
-        changed_data: resume even if the data differ from those that the run was trained on.
+        screen: progress display; None for the terminal.
+        setup: task and data of the recipe; None to load them.
+        changed_data: resume even if the data have changed since the last checkpoint.
     """
 
     def __init__(
@@ -63,13 +63,13 @@ class Trainer(TrainingSession):
         self.remaining = RemainingTime(self)
 
     def _loop(self, progress: Progress) -> str:
-        """Train until something ends the run; return the reason."""
+        """Train until the last step, patience or a signal ends the run; return the reason."""
         train = self.recipe.train
         self.model.train()
         places = self.feed.after(progress.epoch, progress.position)
         while not (reason := self._ended(progress)):
             signal, due = None, False
-            if not progress.unvalidated:  # it is where a signal stopped a validation
+            if not progress.unvalidated:  # otherwise a signal stopped the validation of this step, which comes first
                 with self.time.on("updates"):
                     group = [next(places) for _ in range(train.batch.accumulate)]
                     done = self.updater.update(group, progress)
@@ -77,6 +77,7 @@ class Trainer(TrainingSession):
             if progress.unvalidated and signal is None:
                 with self.time.on("validations"):
                     signal = self.validator.validate(progress)
+            # Save after the validation, so that the checkpoint contains its result, unless a signal interrupted it.
             ended = self._ended(progress)
             if due or ended or signal is not None:
                 with self.time.on("checkpoints"):
@@ -86,7 +87,7 @@ class Trainer(TrainingSession):
         return reason
 
     def _advance(self, last: BatchPosition, done: UpdateResult, progress: Progress) -> bool:
-        """Count an update, show and log it; return True if a checkpoint is due."""
+        """Record an update in the progress, display and log; return True if a checkpoint is due."""
         train = self.recipe.train
         progress.epoch, progress.position = last.epoch, last.position + 1
         progress.step += 1
@@ -102,7 +103,7 @@ class Trainer(TrainingSession):
         return done.due or (updates is not None and progress.step % updates == 0)
 
     def _ended(self, progress: Progress) -> str | None:
-        """Return why training is over; None if it is not."""
+        """Return the reason why training has ended; None if it has not."""
         train = self.recipe.train
         if progress.unvalidated:
             return None
@@ -111,7 +112,7 @@ class Trainer(TrainingSession):
         return "patience" if train.patience is not None and progress.waited >= train.patience else None
 
     def fit(self) -> Outcome:
-        """Train to the last step, until patience ends, or until a signal; then measure the best model."""
+        """Train to the last step, until patience ends, or until a signal; then evaluate the final model."""
         with self.locked():
             begin = time.perf_counter()
             progress = self.checkpointing.resume(changed_data=self._changed_data)
@@ -137,7 +138,7 @@ class Trainer(TrainingSession):
         )
 
     def _announce(self, progress: Progress) -> None:
-        """Print what is trained, and the warnings about its data."""
+        """Print a summary of the run, and warnings about its data."""
         self.screen.begin(
             self.recipe,
             self.model,
@@ -151,7 +152,7 @@ class Trainer(TrainingSession):
             self.screen.notice(warning)
 
     def _trained(self, progress: Progress) -> Outcome:
-        """Train, then measure the final model."""
+        """Train, then evaluate the final model."""
         reason = self._loop(progress)
         if reason == "interrupted":
             return Outcome(progress, reason, None, None)
@@ -161,7 +162,7 @@ class Trainer(TrainingSession):
                 valid, test = self.validator.final(self.checkpointing.final_model())
         except MeasurementStopped:
             return Outcome(progress, "interrupted", None, None)
-        if self.recipe.train.average > 1:  # the best model was measured before
+        if self.recipe.train.average > 1:  # otherwise the log contains this validation already
             self.log.add(progress.step, AVERAGED, valid.values())
         if test is not None:
             self.log.add(progress.step, "test", test.values())
@@ -170,20 +171,20 @@ class Trainer(TrainingSession):
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome of a run, or of a part of it that was interrupted.
+    """Outcome of a run, or of the part of it before an interruption.
 
     Attributes:
-        progress: of the run.
-        reason: why training ended: "finished", "patience" or "interrupted".
-        valid: the last validation of the best model; None if training was interrupted.
+        progress: progress of the run.
+        reason: reason for the end of training: "finished", "patience" or "interrupted".
+        valid: validation of the final model; None if training was interrupted.
         test: measurement on the test split; None if there is none.
         seconds: duration of this part of the run.
-        begun: the step after which this part began.
+        begun: step at which this part of the run started.
         parameters: number of parameters of the model.
         examples: number of examples of each split.
-        skipped: messages about lines that were skipped.
+        skipped: messages about skipped lines.
         time: summary of the time per activity.
-        signal: the signal that stopped the run; None without one.
+        signal: signal that stopped the run; None without one.
     """
 
     progress: Progress

@@ -37,20 +37,20 @@ class TrainingSession:
     """Data, model, optimizer and devices of a training run in this process.
 
     Attributes:
-        recipe: what to train; it has `train.steps` even if the recipe of the run has `train.minutes`.
+        recipe: recipe to train, with `train.minutes` replaced by `train.steps`.
         run: the run folder.
-        screen: shows progress.
-        accelerator: device, and the other processes.
+        screen: progress display.
+        accelerator: device and communication with other processes.
         signals: requests to stop.
         time: seconds per activity.
         setup: task and splits.
         task: loss and predictions.
         feed: training batches.
-        model: the model, or this process's part of it.
-        objective: the model with its loss, wrapped for several processes.
-        optimizer, schedule: as the recipe says.
+        model: the model, or the shard of this process.
+        objective: model and loss, wrapped for several processes.
+        optimizer, schedule: optimizer and learning-rate schedule.
         graphs: updates captured as CUDA graphs; None in eager mode.
-        carried: recurrent state in mid-text, of a task that reads one long text in windows.
+        carried: recurrent state at the end of the last window, for tasks that read one long text in windows.
         checkpointed: time of the last checkpoint, by `time.monotonic`.
     """
 
@@ -65,8 +65,8 @@ class TrainingSession:
             raise RunError("accelerate is configured to shard; leave --use_fsdp out and set train.sharding=full")
         self.recipe = recipe
         self.run = run
-        # Without `cpu`, processes on a machine without a GPU would not know of each other. Half precision is the
-        # objective's: accelerate fixes one for all runs of a process.
+        # Without `cpu`, accelerate does not connect processes on a machine without a GPU. The objective handles mixed
+        # precision, because accelerate allows only one setting per process, for all its runs.
         self.accelerator = Accelerator(cpu=not torch.accelerator.is_available(), mixed_precision="no")
         self.screen = screen or Screen(quiet=not self.is_main)
         self.signals = StopSignals(self.screen.notice)
@@ -75,29 +75,31 @@ class TrainingSession:
         self.checkpointed = time.monotonic()
 
     def prepare(self, setup: Setup | None = None) -> None:
-        """Read the data, and build model and optimizer; all random initial values are drawn here.
+        """Load the data, and build model and optimizer; all random initial values are sampled here.
 
         Args:
-            setup: task and splits of the recipe; None to read them.
+            setup: task and splits of the recipe; None to load them.
         """
         train = self.recipe.train
         pretrained = None if self.recipe.init is None else Run(self.recipe.init)
+        # The main process writes caches and encoders first; the others read them.
         with self.accelerator.main_process_first():
             self.setup = self._begin_run(setup, pretrained)
-        set_seed(train.seed)
+        set_seed(train.seed)  # the same on all processes, so that they start from equal weights
         self.task, self.feed = self.setup.task, self.setup.feed
         self.model = make_model(self.recipe, self.task)
         if not self.run.checkpoints().paths():
-            self._load_pretrained(pretrained)
+            self._load_pretrained(pretrained)  # a resumed run takes its weights from its own checkpoint instead
         if self.device.type == "cpu":
             tune_cpu(self.model)
         self.schedule = ConstantSchedule() if train.steps is None else make_schedule(self.recipe)
         self.objective = self._distributed(Objective.of(self.model, self.task, train))
+        # After distribution, because sharding replaces the parameters.
         self.optimizer = make_optimizer(train, self.model.parameters())
         self.graphs = self._cuda_graphs()
 
     def _begin_run(self, setup: Setup | None, pretrained: Run | None) -> Setup:
-        """Read the data, then write recipe and encoders: data that cannot be read leave nothing behind."""
+        """Load the data first, then write recipe and encoders, so that unreadable data leave no files behind."""
         if self.is_main:
             for damage in self.run.checkpoints().set_damaged_aside():
                 self.screen.notice(damage)
@@ -113,7 +115,7 @@ class TrainingSession:
         return found
 
     def _load_pretrained(self, run: Run | None) -> None:
-        """Load the weights of another run, or word vectors."""
+        """Load the weights of a pretrained run, or word vectors."""
         if run is None:
             for coverage in load_vectors(self.recipe, self.task, self.model, self.setup.train.encoded):
                 self.screen.notice(coverage)
@@ -123,7 +125,7 @@ class TrainingSession:
             self.screen.notice(begun.sentence(run))
 
     def _distributed(self, objective: Objective) -> nn.Module:
-        """Return the objective on its device, with a copy or a part of it on each process."""
+        """Return the objective on its device, replicated or sharded over the processes."""
         if not self.sharded:
             wrapped: nn.Module = self.accelerator.prepare(objective)
             return wrapped
@@ -131,7 +133,7 @@ class TrainingSession:
         return objective
 
     def _cuda_graphs(self) -> UpdateGraphs | None:
-        """Return the capture of updates, for a single GPU that would wait for Python."""
+        """Return the CUDA graphs of updates, for a host-bound model on a single GPU; None for eager mode."""
         single = self.device.type == "cuda" and self.accelerator.num_processes == 1
         if not self.recipe.train.cuda_graphs or not single or not is_host_bound(self.model, self.task):
             return None
@@ -150,12 +152,12 @@ class TrainingSession:
 
     @property
     def is_main(self) -> bool:
-        """True in the one process that writes."""
+        """True in the main process, the only one that writes files."""
         return bool(self.accelerator.is_main_process)
 
     @property
     def sharded(self) -> bool:
-        """True if the parameters of `model` are divided among processes."""
+        """True if the parameters of `model` are sharded."""
         several = self.accelerator.distributed_type != DistributedType.NO
         return several and self.recipe.train.sharding == "full"
 
@@ -165,7 +167,7 @@ class TrainingSession:
         return {"train": self.setup.train, "valid": self.setup.valid, "test": self.setup.test}
 
     def locked(self) -> AbstractContextManager[None]:
-        """Return the lock of the run folder, for the process that writes there."""
+        """Return a lock of the run folder for the main process; a null context in others."""
         return locked(self.run.folder) if self.is_main else nullcontext()
 
     def fix_steps(self, steps: int) -> None:
@@ -182,11 +184,11 @@ class TrainingSession:
         return copy
 
     def averaged(self) -> AbstractContextManager[None]:
-        """Return a context in which the model has the weights that its optimizer averaged, if it averages any."""
+        """Return a context in which the model has the weights that the optimizer averaged, if it does."""
         return self.optimizer.averaged() if isinstance(self.optimizer, NTASGD) else nullcontext()
 
     def observe(self, value: float, *, higher_is_better: bool) -> str | None:
-        """Show a validation result to schedule and optimizer; return a message about what changed, or None."""
+        """Pass a validation result to schedule and optimizer; return a message about a change, or None."""
         self.schedule.observe(value, higher_is_better=higher_is_better)
         if not isinstance(self.optimizer, NTASGD) or self.optimizer.is_averaging:
             return None

@@ -1,4 +1,4 @@
-"""Updater: one step of the optimizer, on all processes together."""
+"""Updater: one optimizer step, over all processes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class UpdateResult(NamedTuple):
     Attributes:
         nll: summed -log p.
         tokens: number of target tokens.
-        signal: the signal that asks to stop; None without one.
+        signal: signal to stop that any process received; None without one.
         due: True if the interval between two checkpoints has passed.
     """
 
@@ -40,29 +40,30 @@ class UpdateResult(NamedTuple):
 
 
 class Updater:
-    """Makes updates: gradients of some batches, clipping, and a step of the optimizer.
+    """Makes updates: accumulates gradients, clips them, and steps the optimizer.
 
-    What is random in an update is a function of seed, step and process.
+    Random numbers in an update are a function of seed, step and process.
     """
 
     def __init__(self, session: TrainingSession) -> None:
         self.session = session
 
     def update(self, places: Sequence[BatchPosition], progress: Progress) -> UpdateResult:
-        """Accumulate the gradients of the batches at these places, then step the optimizer."""
+        """Accumulate the gradients of the batches at these positions, then step the optimizer."""
         session, train = self.session, self.session.recipe.train
         rate = train.optimizer.rate * session.schedule.factor(progress.step + 1)
         for settings in session.optimizer.param_groups:
             settings["lr"] = rate
         self._seed(progress.step)
+        # CUDA graphs accumulate into gradients at fixed addresses, so these are zeroed and not freed.
         session.optimizer.zero_grad(set_to_none=session.graphs is None)
         tokens = sum(session.feed.tokens(place) for place in places)
-        # One exchange for all: -log p; processes that overflowed; that find a checkpoint due; that had each signal.
+        # A single all-reduce: -log p, and numbers of processes with an overflow, a due checkpoint and each signal.
         total = torch.zeros(3 + len(STOPPING), device=session.device)
         total[0] = self._accumulate(places, progress, tokens)
         due = time.monotonic() - session.checkpointed >= train.checkpoint_seconds
-        total[2] = float(due and session.is_main)  # one clock for all processes
-        total[3:] = session.signal_flags()  # exchanged, so that all processes stop after the same step
+        total[2] = float(due and session.is_main)  # only the main process's clock decides
+        total[3:] = session.signal_flags()  # reduced, so that all processes stop after the same step
         if train.clip is not None:
             norm = session.accelerator.clip_grad_norm_(session.model.parameters(), train.clip)
             total[1] = ~torch.isfinite(gather_tensor(norm) if session.sharded else norm)
@@ -75,16 +76,17 @@ class Updater:
         return UpdateResult(nll, tokens, first_signal(signalled), late > 0)
 
     def _accumulate(self, places: Sequence[BatchPosition], progress: Progress, tokens: int) -> Tensor:
-        """Add up the gradients of the mean loss per token; return this process's part of -log p."""
+        """Accumulate the gradients of the mean loss per token; return the -log p of this process's rows."""
         session = self.session
         world, rank = session.accelerator.num_processes, session.accelerator.process_index
         nll_sum = torch.zeros((), device=session.device)
         for place in places:
             mine = session.feed.batch(place, rank, world)
-            # A process without rows reads another's, for nothing, so that all of them meet in the same exchanges.
+            # A process without rows computes those of rank 0 with weight 0, so that collective operations match.
             weight = 1.0 if mine.size else 0.0
             batch = (mine if mine.size else session.feed.batch(place, 0, world)).to(session.device)
-            before = None if batch.begins else session.carried
+            before = None if batch.begins else session.carried  # a new text starts from the initial state
+            # `world` undoes the averaging of gradients over processes; losses are sums, so divide by the tokens.
             with tf32_products(session.device, allowed=session.recipe.train.precision == "tf32"):
                 loss, nll, after = self._backward(batch, progress.step, before, weight * world / max(tokens, 1))
             if not torch.isfinite(loss):
@@ -103,7 +105,7 @@ class Updater:
         return loss, nll, after
 
     def _seed(self, step: int) -> None:
-        """Seed an update; `torch.manual_seed` would queue each call for devices that are not there."""
+        """Seed an update; `torch.manual_seed` is avoided because it queues a call per unavailable device type."""
         session = self.session
         steps = np.array([step], np.uint64)
         seed = int(splitmix64(steps, session.recipe.train.seed, session.accelerator.process_index)[0])
@@ -112,7 +114,7 @@ class Updater:
             torch.get_device_module(session.device).manual_seed(seed)
 
     def _skip(self, progress: Progress) -> None:
-        """Report an update that is skipped because its gradients overflowed; too many in a row end the run."""
+        """Report an update that is skipped because its gradients overflowed; raise after too many in a row."""
         if progress.overflows > _MOST_OVERFLOWS:
             raise NotFiniteError(
                 f"the gradients overflowed in {progress.overflows} updates in a row, up to step {progress.step + 1}; "
@@ -123,7 +125,7 @@ class Updater:
     def _not_finite(self, batch: Batch, place: BatchPosition, before: Any, progress: Progress) -> NotFiniteError:
         """Return the error for a loss that is not finite, with the module and the batch where it arose."""
         session = self.session
-        if session.sharded:  # the other processes, which would have to take part in the search, go on
+        if session.sharded:  # the search needs all processes, and the others continue
             where = "a module that train.sharding=none would name"
         else:
             where = locate(session.model, lambda: session.task.loss(session.model, batch, state=before))
@@ -136,7 +138,7 @@ class Updater:
 
 @contextmanager
 def tf32_products(device: torch.device, *, allowed: bool) -> Iterator[None]:
-    """Inside, if `allowed`, tensor cores may round the factors of float32 products to TF32 (11 bits).
+    """If `allowed`, let tensor cores round the factors of float32 products to TF32 (11 bits) inside this context.
 
     >>> with tf32_products(torch.device("cpu"), allowed=True):
     ...     torch.get_float32_matmul_precision()

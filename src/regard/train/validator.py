@@ -1,4 +1,4 @@
-"""Validator: measures the model during training, keeps the best one, and decides about early stopping."""
+"""Validator: evaluates the model during training, saves the best one, and decides about early stopping."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from regard.train.warnings import ValidationWarnings
 
 
 class Validator:
-    """Measures the model of a session; a signal stops a measurement, which a resumed run makes again.
+    """Evaluates the model of a session; a signal interrupts an evaluation, which a resumed run repeats.
 
     Attributes:
-        warnings: about learning that fails.
+        warnings: warnings about failed learning.
     """
 
     def __init__(self, session: TrainingSession, log: TrainingLog) -> None:
@@ -29,7 +29,7 @@ class Validator:
         self.warnings = ValidationWarnings(session.task.unigram_loss(session.setup.train.encoded))
 
     def validate(self, progress: Progress) -> int | None:
-        """Measure the model and keep it if it is the best; return the signal that asks to stop, if any came."""
+        """Evaluate the model, and save it if it is the best; return the signal to stop, if any process received one."""
         with self.session.averaged():
             return self._validate(progress)
 
@@ -37,7 +37,7 @@ class Validator:
         session = self.session
         model = session.whole_model()
         measured = self._measure_valid(model, progress.step)
-        # One process that did not finish is enough for none to have validated, so that all of them agree.
+        # If any process was interrupted, all of them discard the validation, so that their progress agrees.
         unfinished = torch.tensor([float(measured is None)], device=session.device)
         stopped, *signalled = session.accelerator.reduce(torch.cat([unfinished, session.signal_flags()])).tolist()
         if measured is not None and not stopped:
@@ -48,7 +48,7 @@ class Validator:
         """Tune the task on the validation split, then measure the final model on validation and test splits.
 
         Raises:
-            MeasurementStopped: a signal came.
+            MeasurementStopped: a signal was received.
         """
         session = self.session
         samples, test = session.recipe.evaluate.examples, session.setup.test
@@ -61,7 +61,7 @@ class Validator:
         return measure(model, self.session.task, split, self.session.recipe, samples=samples, final=final)
 
     def _measure_valid(self, model: nn.Module, step: int) -> Measurement | None:
-        """Measure the validation split; return None if a signal came first."""
+        """Evaluate on the validation split; return None if a signal interrupted it."""
         try:
             with self.session.signals.measuring():
                 return self._measure(model, self.session.setup.valid, final=False)
@@ -71,7 +71,7 @@ class Validator:
             raise NotFiniteError(f"after step {step}: {problem}") from None
 
     def _judge(self, progress: Progress, model: nn.Module, measured: Measurement) -> None:
-        """Compare with earlier validations, keep the best model, and print the outcome."""
+        """Compare with earlier validations, save the best model, and print the result."""
         session, values = self.session, measured.values()
         selected = session.recipe.select
         verdict = judge(selected, values, progress.reached)

@@ -1,4 +1,4 @@
-"""Warnings before and during training: texts that look like mistakes, unknown tokens, and learning that fails."""
+"""Warnings before and during training: suspicious texts, unknown tokens, and failed learning."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from regard.tasks.task import FieldEncoders
 
 LONG = 10_000
 """Number of characters of a suspiciously long text."""
-_CHECKED = 10_000  # examples of each split that are checked, so that training on large data starts as fast
+_CHECKED = 10_000  # maximum number of checked examples per split, so that large data do not delay training
 _MANY_UNKNOWN = 0.5
 _X86 = ("x86_64", "AMD64")
-_DIVERGED = 1e6  # a loss that is printed with an exponent
+_DIVERGED = 1e6  # loss from which messages print it with an exponent
 _MESSAGES = {
     "zero": "has a NUL byte, which no text has; is it another kind of file, or UTF-16 (data.encoding)?",
     "long": f"has more than {LONG:,} characters, which makes its batch slow and large; is a line end missing? "
@@ -37,7 +37,7 @@ _MESSAGES = {
 
 
 def before_training(recipe: Recipe, setup: Setup, model: nn.Module) -> Iterator[str]:
-    """Yield warnings about the data of a run: lines, files, those of the task, unknown tokens, odd texts."""
+    """Yield warnings about the data of a run: bad lines, files, the task's own, unknown tokens, suspicious texts."""
     splits = {"train": setup.train, "valid": setup.valid, "test": setup.test}
     yield from slow_precision(recipe)
     yield from setup.skipped()
@@ -49,7 +49,7 @@ def before_training(recipe: Recipe, setup: Setup, model: nn.Module) -> Iterator[
 
 
 def slow_precision(recipe: Recipe) -> Iterator[str]:
-    """Yield a warning where bfloat16 is asked of a CPU that only imitates it."""
+    """Yield a warning if bfloat16 is requested on a CPU that emulates it."""
     if recipe.train.precision != "bfloat16" or torch.accelerator.is_available() or platform.machine() not in _X86:
         return
     if not (torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()):
@@ -94,7 +94,7 @@ def unknown_tokens(
     Args:
         splits: by name, each as ids.
         encoders: of the run.
-        pretrained: the run that the tokenizers come from; None where they were learned from the split train.
+        pretrained: run of the tokenizers; None if they were learned from the training split.
     """
     whose = "the tokenizer" if pretrained is None else f"the tokenizer of {pretrained}"
     for name, split in splits.items():
@@ -109,11 +109,11 @@ def unknown_tokens(
 
 
 def odd_texts(splits: Mapping[str, Split | None], *, windows: bool) -> Iterator[str]:
-    """Yield a warning for each kind of odd text in each split, with the place of the first one.
+    """Yield a warning for each kind of suspicious text per split, with the position of the first one.
 
     Args:
         splits: by name.
-        windows: True if texts are read in windows, so that their length does not matter.
+        windows: True if texts are split into windows, so that their length does not matter.
     """
     for name, split in splits.items():
         if split is None or split.encoded is None:
@@ -132,7 +132,7 @@ class ValidationWarnings:
 
     Attributes:
         unigram_loss: loss of a model that knows only the frequency of each token, in nats.
-        given: the kinds of warnings that were given; each is given once.
+        given: kinds of warnings already issued; each is issued once.
     """
 
     unigram_loss: float
@@ -143,9 +143,9 @@ class ValidationWarnings:
 
         Args:
             step: updates so far.
-            steps: updates in all.
-            measured: the validation.
-            train_loss: the loss on the training data; None if it is not known.
+            steps: total number of updates.
+            measured: result of the validation.
+            train_loss: loss on the training data; None if unknown.
         """
         if step * 10 < steps:
             return []
@@ -190,7 +190,7 @@ def _oddities(fields: Mapping[str, Any], *, windows: bool) -> Iterator[str]:
     for value in fields.values():
         texts = [value] if isinstance(value, str) else value
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-            continue  # an array, a recording: no text
+            continue  # an array or a recording, not a text
         if any("\0" in text for text in texts):
             yield "zero"
         if not windows and sum(map(len, texts)) > LONG:
