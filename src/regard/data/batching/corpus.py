@@ -222,9 +222,8 @@ def _ascend(offsets: NDArray[np.int64], rows: int) -> bool:
 def _key(examples: Examples, fields: Mapping[str, Field[Any]]) -> str:
     """Return the cache key: a hash of everything that determines the stored values."""
     described = [f"{name}:{type(field).__qualname__}:{field.fingerprint}" for name, field in fields.items()]
-    unpacked = [
-        f"gz: {path.suffix == '.gz'}" for path in examples.files
-    ]  # decided by the name; content is hashed without it
+    # Paths are not part of the key, but the suffix decides whether the content is decompressed.
+    unpacked = [f"gz: {path.suffix == '.gz'}" for path in examples.files]
     return fingerprint([f"format {FORMAT}", examples.settings(), *described, *unpacked], examples.files)
 
 

@@ -92,7 +92,7 @@ def _score(piece: _Piece) -> float:
 
 
 def _bpe(pieces: list[_Piece], unknown: str, fallback: bool) -> dict[str, Any]:
-    """Return a BPE model: SentencePiece stores no merges, so they are rebuilt in the order of the merged pieces' scores."""
+    """Return a BPE model; SentencePiece stores no merges, so they are rebuilt from the scores of the merged pieces."""
     numbers = {piece.text: number for number, piece in enumerate(pieces)}
     merges = sorted(
         (-piece.score, numbers[piece.text[:cut]], numbers[piece.text[cut:]], [piece.text[:cut], piece.text[cut:]])

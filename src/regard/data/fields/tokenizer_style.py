@@ -58,9 +58,7 @@ def types_of(part: Any) -> Iterator[str]:
 def _whole(pre_tokenizer: dict[str, Any] | None, before: list[str]) -> TokenizerStyle:
     """Return the style of a vocabulary of whole words or characters."""
     if before == ["Split"] and pre_tokenizer is not None and not pre_tokenizer.get("invert"):
-        return TokenizerStyle(
-            "characters", "none"
-        )  # the pattern matches the pieces; for words it matches the separators
+        return TokenizerStyle("characters", "none")  # the pattern matches pieces; for words, separators
     return TokenizerStyle("words", "none", "whitespace" if before == ["WhitespaceSplit"] else "punctuation")
 
 

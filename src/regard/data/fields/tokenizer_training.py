@@ -202,9 +202,7 @@ def _train(
     try:
         library.train_from_iterator(texts, trainer)
     except Exception as problem:
-        if (
-            type(problem) is not Exception
-        ):  # the library raises a bare Exception; other errors come from the texts themselves
+        if type(problem) is not Exception:  # the library raises a bare Exception; others are of the texts
             raise
         raise DataError(
             f"a tokenizer of kind {kind} and size {size} cannot be made ({problem}); try a larger size"

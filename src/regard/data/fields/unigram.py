@@ -183,9 +183,7 @@ def _ranked(text: _Text, found: list[tuple[Ints, Ints, Floats]]) -> _Pieces:
         here = numbers[offsets[column] + substrings]
         ids[places, column] = here
         known = here != _NONE
-        starts[here[known][::-1]] = places[known][
-            ::-1
-        ]  # reversed, so that the first occurrence of each is written last
+        starts[here[known][::-1]] = places[known][::-1]  # reversed: the first occurrence is written last
         lengths[here[known]] = column + 1
     counts = np.concatenate([counts for _, _, counts in found])[chosen] * lengths
     return _Pieces(ids, starts, lengths, np.log(counts / counts.sum()))
