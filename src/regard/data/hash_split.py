@@ -63,9 +63,7 @@ class HashSplit(WrappedExamples):
 
     def settings(self) -> str:
         """Return the settings of the split and of the wrapped examples."""
-        fold = (
-            f", fold {self.fold}" if self.fold else ""
-        )  # omitted for fold 0, so that caches of earlier versions stay valid
+        fold = f", fold {self.fold}" if self.fold else ""  # omitted for 0: keeps older caches valid
         shares = f"{self.valid}, {self.test}, {self.salt!r}{fold}"
         return f"Split({self.part}, {self.by}, {shares}) of {self.examples.settings()}"
 

@@ -94,7 +94,7 @@ def read_errors(path: Path, place: Callable[[], str] = lambda: "") -> Iterator[N
 
 
 def opened(path: Path, *, pipe: bool = False) -> BinaryIO:
-    """Open a file for reading bytes, decompressed if its name ends in .gz; a missing file is a DataError with suggestions."""
+    """Open a file as bytes, decompressed if its name ends in .gz; a missing file is a DataError with a suggestion."""
     if not pipe:
         check_regular(path)
     try:
