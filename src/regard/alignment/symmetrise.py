@@ -46,6 +46,7 @@ def _grown(forward: Links, backward: Links) -> Links:
     added = True
     while added:
         added = False
+        # Sorted: the result depends on the order of visits, and the order of a set is arbitrary.
         for source, target in sorted(found, key=lambda link: link[::-1]):
             for down, along in _NEIGHBOURS:
                 new = (source + along, target + down)

@@ -64,6 +64,7 @@ class WordAligner(abc.ABC):
     def _normalised(self, joint: Floats) -> Floats:
         """Normalise joint probabilities of target words and links [C] to posteriors, for independent target words."""
         total = self.cells.sums(joint)
+        # The smallest positive float avoids log 0 where all candidates have probability 0.
         self.log_likelihoods.append(float(np.log(np.maximum(total, np.finfo(np.float64).tiny)).sum()))
         spread = self.cells.spread(total)
         return np.divide(joint, spread, out=np.zeros_like(joint), where=spread > 0)

@@ -81,7 +81,7 @@ class Batches:
     def epoch(self, number: int) -> list[Indices]:
         """Return the batches of an epoch, each as the indices of its examples."""
         if not self.shuffle:
-            number = 0
+            number = 0  # all epochs share one cached plan
         if self._planned is None or self._planned[0] != number:
             self._planned = number, self._plan(number)
         return self._planned[1]
@@ -107,10 +107,11 @@ class Batches:
         mine = []
         for place in np.argsort(-costs, kind="stable"):
             lightest = int(loads.argmin())
+            # At least 1, so that empty examples are distributed as well.
             loads[lightest] += max(int(costs[place]), 1)
             if lightest == rank:
                 mine.append(int(place))
-        return batch[np.array(sorted(mine), np.int64)]
+        return batch[np.array(sorted(mine), np.int64)]  # in the order of the batch
 
     def padding_waste(self, epoch: int = 0) -> float:
         """Return the fraction of the cells of an epoch's batches that are padding."""

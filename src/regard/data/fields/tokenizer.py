@@ -30,9 +30,10 @@ _FORMS = {"nfc": normalizers.NFC, "nfd": normalizers.NFD, "nfkc": normalizers.NF
 class Tokenizer(FieldEncoder):
     """Vocabulary and segmentation of text, based on the `tokenizers` library.
 
-    The first four ids are those of `regard.specials`. Text is never encoded as `<pad>`, `<s>` or `</s>`: a word "</s>"
-    in a text becomes `<unk>`. The word "<unk>" is the unknown word. The JSON defines a tokenizer completely, so equal
-    JSON means equal tokenizers. One tokenizer for source and target is a joint vocabulary.
+    The first four ids are those of `regard.specials`. Text is never encoded as `<pad>`, `<s>` or `</s>`: "</s>" in a
+    text is a sequence of characters, or `<unk>` as a whole word. The word "<unk>" is the unknown word. The JSON defines
+    a tokenizer completely, so equal JSON means equal tokenizers. One tokenizer for source and target is a joint
+    vocabulary.
 
     | kind | pieces | lossless |
     |---|---|---|
@@ -223,7 +224,7 @@ class Tokenizer(FieldEncoder):
 
     @cached_property
     def _of_whole_words(self) -> tokenizers.Tokenizer:
-        """The library for words in their normal form: what is punctuation inside of a word does not begin another."""
+        """The library's tokenizer for normalised words: punctuation inside a word does not start a new one."""
         library = tokenizers.Tokenizer.from_str(self.json)
         library.encode_special_tokens = True
         library.normalizer = normalizers.Sequence([])

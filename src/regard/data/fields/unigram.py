@@ -215,6 +215,7 @@ def _expected(text: _Text, pieces: _Pieces) -> Floats:
             here = behind[:, end, None] + scores
             earlier = behind[:, end - width : end]
             behind[:, end - width : end] = np.logaddexp(earlier, here[:, ::-1])
+            # Posterior of a piece: forward up to it, its score, backward after it, normalised by the word's total.
             log_p = before[:, end - width : end][:, ::-1] + here - before[:, size, None]
             share = np.exp(np.minimum(log_p, 0.0)) * lattice.counts[:, None]
             known = ids != _NONE
@@ -243,6 +244,7 @@ def _pruned(text: _Text, pieces: _Pieces, size: int) -> _Pieces:
         other = np.zeros(len(numbers))
         for words, ids in _best(lattice, pieces, whole=False):
             np.add.at(other, words, np.log(np.maximum(used[ids] + counts[words], 1e-300)) - new_total[words])
+        # Pieces that the best segmentations never use (count 0) give log 0; `where` below replaces their loss by 0.
         with np.errstate(divide="ignore", invalid="ignore"):
             loss = counts * (np.log(counts) - np.log(total) - other)
         losses[numbers] = np.where(counts > 0, loss, 0.0)

@@ -185,9 +185,7 @@ def _limit_size(opened: Any, shape: PictureShape, name: str, changes: list[str])
     """
     width, height = opened.size
     if opened.format == "JPEG":
-        most = 2 * max(
-            shape.height, shape.width
-        )  # twice the target size, so that the final resampling keeps its quality
+        most = 2 * max(shape.height, shape.width)  # twice the target size, for good resampling
         opened.draft("L" if shape.channels == 1 else "RGB", (most, most))
     reduced = opened.size != (width, height)
     large = width * height > MOST_PIXELS
