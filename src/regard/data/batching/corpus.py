@@ -125,7 +125,7 @@ class Corpus:
                 return cls(folder, fields)
             except DataError:
                 shutil.rmtree(folder)  # damaged: build it again
-                Path(cache).mkdir(parents=True, exist_ok=True)
+        Path(cache).mkdir(parents=True, exist_ok=True)
         _sweep(Path(cache))
         building = Path(tempfile.mkdtemp(prefix=f".building-{key}-", dir=cache))
         building.chmod(Path(cache).stat().st_mode)  # mkdtemp is private: use the permissions of the cache

@@ -89,7 +89,6 @@ class VectorsField(Field[VectorShape]):
         axes, shapes = self.learned.axes, column.single("shapes", examples)  # [B, R]
         most = [shapes[:, place].max(initial=0) if axis is None else axis for place, axis in enumerate(axes)]
         kept = self._scaled(self.pad / self._factor)
-        # Filled in the units on disk, so that the whole batch is scaled in one operation.
         padded = np.full((len(examples), *most), kept, np.float32)  # [B, ...]
         for row, (values, shape) in enumerate(zip(column.rows("values", examples), shapes.tolist(), strict=True)):
             padded[row][tuple(slice(size) for size in shape)] = self._scaled(values.reshape(shape))
