@@ -138,7 +138,7 @@ class Collator:
         padding: dict[str, PaddingRule] = {}
         for name, kind in self.corpus.kinds.items():
             for key, padded in kind.collate(name, self.corpus.column(name), chosen).items():
-                tensors[key], padding[key] = torch.from_numpy(padded.values), padded.padding
+                tensors[key], padding[key] = torch.from_numpy(padded.values), padded.padding  # shares memory, no copy
         return Batch(tensors, tuple(chosen.tolist()), int(self._predicted[chosen].sum()), padding=padding)
 
 

@@ -96,8 +96,7 @@ class Batches:
     def shard(self, batch: Indices, rank: int, world: int) -> Indices:
         """Return the shard of a batch for process `rank` of `world`.
 
-        The shards partition the batch and are balanced greedily: examples are assigned from the longest to the
-            shortest,
+        The shards partition the batch and are balanced greedily: examples are assigned in order of descending length,
         each to the process with the fewest tokens so far. With fewer examples than processes some shards are empty.
         """
         if not 0 <= rank < world:

@@ -69,6 +69,7 @@ class BPEDropout:
             epoch: the epoch.
         """
         parts = [[part for chunk in self._chunks(ids) for part in self._parts(chunk)] for ids in texts]
+        # A distinct number per word occurrence: its hash selects the segmentation, independently of the other texts.
         places = [
             number * _PLACES + place for number, row in zip(numbers, parts, strict=True) for place in range(len(row))
         ]
@@ -105,7 +106,7 @@ class BPEDropout:
         found = self._ways.get((word, way))
         if found is None:
             if len(self._ways) >= _KEPT:
-                self._ways.clear()
+                self._ways.clear()  # the simplest eviction: frequent words return quickly
             found = self._ways[word, way] = self._cut(word, way)
         return found
 
@@ -120,7 +121,7 @@ class BPEDropout:
             ]
             if not merges:
                 return [self._numbers[piece] for piece in pieces]
-            _, place = min(merges)
+            _, place = min(merges)  # highest priority first, then leftmost
             pieces[place : place + 2] = [pieces[place] + pieces[place + 1]]
 
 
@@ -145,6 +146,7 @@ def resegment(corpus: Corpus, dropouts: Mapping[str, BPEDropout], epoch: int, *,
 
 def _column(rows: Sequence[NDArray[np.int32]]) -> Column:
     """Return the ids of all texts as the column of a token field."""
+    # The empty array lets `concatenate` accept a corpus without texts.
     return Column({"ids": np.concatenate([*rows, np.empty(0, np.int32)])}, {"ids": np.cumsum([0, *map(len, rows)])})
 
 

@@ -94,8 +94,7 @@ class ExampleFeed(Feed):
         corpus: the examples.
         counted: the field whose tokens are counted as targets.
         tokens, sentences, seed, shuffle, pool, weights: as in `Batches`; an example that exceeds the budget is dropped.
-        dropouts: BPE-dropout per field: texts are segmented anew in each epoch, and the batches are planned by these
-            lengths.
+        dropouts: BPE-dropout per field: each epoch has new segmentations, and its batches are planned by their lengths.
     """
 
     def __init__(

@@ -78,5 +78,6 @@ class Stream:
         inside = np.minimum(places - before, max(len(self._ids) - 1, 0))
         ids = self._ids[inside].astype(np.int64) if len(self._ids) else np.full(places.shape, EOS, np.int64)
         if len(self._ends):
+            # A position equal to an inserted end is that end; the index above is only a placeholder for it.
             ids[self._ends[np.minimum(before, len(self._ends) - 1)] == places] = EOS
         return ids

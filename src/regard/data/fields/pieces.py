@@ -43,8 +43,7 @@ def printable(piece: bytes) -> str:
 def byte_of() -> dict[str, int]:
     """Return the byte that each character of a byte-level vocabulary represents.
 
-    Printable Latin-1 characters represent their own byte; the characters from U+0100 represent the other bytes in
-    order.
+    Printable Latin-1 characters represent their own byte; those from U+0100 represent the other bytes in order.
     """
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in set(plain)]

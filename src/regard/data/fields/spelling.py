@@ -38,7 +38,7 @@ class SpellingField(StoryField):
 
     >>> from regard.data.fields.tokenizer import Tokenizer
     >>> letters = SpellingField(Tokenizer.train(["abc"], kind="characters"))
-    >>> letters.encode([["ab", "c"]])["ids"].values                       # an end behind each word
+    >>> letters.encode([["ab", "c"]])["ids"].values                       # `</s>` after each word
     array([4, 5, 3, 6, 3], dtype=int32)
     """
 

@@ -130,7 +130,7 @@ def _of_array(array: NDArray[Any], name: str) -> Image:
     if array.dtype == np.bool_:
         array = array.astype(np.uint8) * np.uint8(255)
     elif array.dtype == np.uint16:
-        array = (array // 257).astype(np.uint8)
+        array = (array // 257).astype(np.uint8)  # 65535 / 257 = 255
     elif np.issubdtype(array.dtype, np.floating):
         if not (array.min() >= 0.0 and array.max() <= 1.0):  # also catches NaN
             raise DataError(f"{name}: an array of floats must lie in [0, 1]; got {array.min():g} to {array.max():g}")
@@ -152,7 +152,7 @@ def _of_bytes(source: str | Path | bytes, shape: PictureShape, name: str, change
         _limit_size(opened, shape, name, changes)
         if getattr(opened, "n_frames", 1) > 1:
             changes.append(f"the first of its {opened.n_frames} frames was taken")
-        opened.load()
+        opened.load()  # decodes here, so that errors of damaged files are caught
     except DataError:
         raise
     except Exception as problem:  # Pillow's decoders raise many types of exceptions on damaged files
@@ -233,14 +233,14 @@ def _coloured(opened: Image, channels: int, name: str, changes: list[str]) -> Im
 
 
 def _eight_bits(opened: Image) -> Image:
-    """Convert grey values of 16 or 32 bits or floats to bytes, scaled by the range of the format, else by their own
-    range.
+    """Convert grey values of 16 or 32 bits or floats to bytes.
 
-    Mode "I" (32 bits) is usually a file of 16 bits that Pillow opens in this mode.
+    Values are scaled by the range of the format, or by their own range if they exceed it. Mode "I" (32 bits) is usually
+    a file of 16 bits that Pillow opens in this mode.
     """
     from PIL import Image
 
-    values = np.nan_to_num(np.asarray(opened, dtype=np.float64))
+    values = np.nan_to_num(np.asarray(opened, dtype=np.float64))  # [H, W]
     floats = opened.mode == "F" and values.max() <= 1.0
     low, high = (0.0, 1.0) if floats else (0.0, 65535.0)
     if values.min() < low or values.max() > high:

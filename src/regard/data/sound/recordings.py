@@ -118,9 +118,8 @@ def resample(samples: NDArray[np.float32], before: int, after: int) -> NDArray[n
     result = np.empty(size, np.float32)
     for begin in range(0, size, _BLOCK):
         numbers = np.arange(begin, min(begin + _BLOCK, size), dtype=np.int64)
-        before_it, phase = np.divmod(
-            numbers * step, phases
-        )  # index of the sample at or before each output, and the phase after it
+        # Index of the sample at or before each output, and the phase of the output after that sample.
+        before_it, phase = np.divmod(numbers * step, phases)
         result[begin : begin + _BLOCK] = np.einsum("nk,nk->n", windows[before_it], bank[phase])
     return result
 

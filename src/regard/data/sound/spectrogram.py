@@ -101,8 +101,8 @@ class LogMel:
                 f"log-mel features: samples must be floats, [T] or [B, T]; got {samples.dtype} of {list(samples.shape)}"
             )
         size, hop = self.window_samples, self.hop_samples
-        samples = F.pad(samples, (0, max(0, size - samples.shape[-1])))
-        transform = 1 << (size - 1).bit_length()
+        samples = F.pad(samples, (0, max(0, size - samples.shape[-1])))  # at least one frame
+        transform = 1 << (size - 1).bit_length()  # next power of two
         window = torch.hann_window(size, periodic=True, dtype=samples.dtype, device=samples.device)
         spectrum = torch.fft.rfft(samples.unfold(-1, size, hop) * window, n=transform)  # [..., frames, bins]
         filters = mel_filters(self.mels, transform, self.rate, self.low, self.top).to(samples)
@@ -132,7 +132,7 @@ def mel_filters(mels: int, transform: int, rate: int, low: float, high: float) -
     even = torch.linspace(begin, end, mels + 2, dtype=torch.float64, device="cpu")
     points = 700.0 * (10.0 ** (even / 2595.0) - 1.0)
     bins = torch.arange(transform // 2 + 1, dtype=torch.float64, device="cpu") * rate / transform
-    left, peak, right = (points[i : i + mels].unsqueeze(1) for i in range(3))
+    left, peak, right = (points[i : i + mels].unsqueeze(1) for i in range(3))  # [mels, 1]
     return torch.minimum((bins - left) / (peak - left), (right - bins) / (right - peak)).clamp(min=0.0)
 
 
@@ -155,6 +155,7 @@ def deltas(features: Tensor, reach: int = 2) -> Tensor:
     total = torch.zeros_like(features)
     for k in range(1, reach + 1):
         after, before = (here + k).clamp(max=count - 1), (here - k).clamp(min=0)
+        # Clamped indices repeat the first and the last frame.
         total = total + k * (features.index_select(-2, after) - features.index_select(-2, before))
     return total / (2 * sum(k * k for k in range(1, reach + 1)))
 
@@ -182,7 +183,7 @@ class Moments:
         """Compute the moments of one recording, [T, C] without padding."""
         if features.dim() != 2 or not len(features):
             raise ValueError(f"moments: features must be [T, C] with T of at least 1; got {list(features.shape)}")
-        exact = features.double()
+        exact = features.double()  # sums over a whole corpus lose precision in float32
         mean = exact.mean(0)
         return Moments(len(features), mean, (exact - mean).square().sum(0))
 

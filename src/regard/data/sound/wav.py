@@ -104,7 +104,7 @@ def _layout(body: bytes) -> _Layout:
         raise WavError("its header is cut off")
     kind, channels, rate, _, _, bits = struct.unpack("<HHIIHH", body[:16])
     if kind == _EXTENSIBLE and len(body) >= 26:
-        kind = int.from_bytes(body[24:26], "little")
+        kind = int.from_bytes(body[24:26], "little")  # the format code starts the sub-format GUID
     if not 1 <= channels <= _MOST_CHANNELS:
         raise WavError(f"its header says {channels} channels")
     if not 1 <= rate <= _MOST_RATE:
