@@ -54,6 +54,7 @@ def table(ids: NDArray[Any], begins: Ints, counts: Ints, *, pad: int, first: boo
     found = np.full((len(counts), lengths.max(initial=first + last)), pad, np.int64)  # [B, T]
     columns = np.arange(counts.max(initial=0))
     present = columns < counts[:, None]  # [B, T] without `<s>` and `</s>`
+    # One gather for the whole batch: the mask selects the same cells, in the same order, on both sides.
     found[:, first : first + len(columns)][present] = ids[(begins[:, None] + columns)[present]]
     if first:
         found[:, 0] = BOS
@@ -72,7 +73,7 @@ def nested(rows: Sequence[Sequence[int] | NDArray[Any]]) -> tuple[Ints, Ints]:
            [[0, 0],
             [0, 0]]]), array([2, 0]))
     """
-    texts = [_sentences(np.asarray(row, np.int64)) for row in rows]
+    texts = [_sentences(np.asarray(row, np.int64)) for row in rows]  # B x N sentences of J ids
     most = max(map(len, texts), default=0)
     longest = max((len(sentence) for text in texts for sentence in text), default=0)
     words = np.full((len(texts), most, longest), PAD, np.int64)

@@ -41,18 +41,20 @@ def described(content: bytes) -> dict[str, Any]:
     kind = _last(trainer, 3, _UNIGRAM)
     if kind not in (_UNIGRAM, _BPE):
         raise DataError(f"a SentencePiece model of {_KINDS.get(kind, kind)}; only unigram and BPE can be read")
-    if _last(trainer, 24, 0):
+    if _last(trainer, 24, 0):  # TrainerSpec.treat_whitespace_as_suffix
         raise DataError(
             "a SentencePiece model with the space behind a word (treat_whitespace_as_suffix); train one without"
         )
     unknown = next((piece.text for piece in pieces if piece.type == _UNKNOWN), None)
     if unknown is None:
         raise DataError("the SentencePiece model has no unknown piece")
-    fallback = bool(_last(trainer, 35, 0))
+    fallback = bool(_last(trainer, 35, 0))  # TrainerSpec.byte_fallback
     known = [piece for piece in pieces if piece.type not in (_CONTROL, _UNUSED)]
     # Fields 3 and 4 of NormalizerSpec: add_dummy_prefix and remove_extra_whitespaces, both True by default.
     first, clean = (bool(_last(normaliser, number, 1)) for number in (3, 4))
-    named = [piece.text for piece in known if piece.type == _USER] if kind == _BPE else []  # unigram gives them a score
+    # User-defined pieces are never split: in BPE as added tokens, in unigram by a high score.
+    named = [piece.text for piece in known if piece.type == _USER] if kind == _BPE else []
+    # Pieces that span several words require a model that does not pre-split text at spaces.
     inside = any(_SPACE in piece.text[1:] and piece.text.strip(_SPACE) for piece in known)
     return {
         "version": "1.0",
@@ -149,7 +151,7 @@ def _fields(message: bytes) -> Fields:
     value: Any
     while place < len(message):
         key, place = _varint(message, place)
-        number, wire = key >> 3, key & 7
+        number, wire = key >> 3, key & 7  # field number, wire type
         if wire == 0:
             value, place = _varint(message, place)
         elif wire in (1, 5):

@@ -41,7 +41,7 @@ class Tokenizer(FieldEncoder):
     | words | words and punctuation marks; or text between white space | up to white space and unknown words |
     | bpe | byte pairs (Sennrich et al. 2016) over bytes; a space belongs to the word after it | yes, any text |
     | unigram | the unigram model of Kudo (2018) | up to white space and unseen characters |
-    | wordpiece | as in BERT: longest match, punctuation split off | up to spaces, unknown words, accents if lower-cased |
+    | wordpiece | as in BERT: longest match, punctuation split | up to spaces, unknown words, accents if lower-cased |
 
     A tokenizer with `<mask>` as its fifth id also encodes text pairs: a tab between two texts becomes `</s>`.
 

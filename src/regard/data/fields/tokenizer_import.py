@@ -78,7 +78,7 @@ def _renumbered(described: dict[str, Any], specials: tuple[str, ...]) -> dict[st
         )
     theirs = {name for names in _NAMES.values() for name in names} | ({unknown} if unknown else set())
     theirs |= {token["content"] for token in described["added_tokens"] if token["special"]}
-    kept = [piece for piece in _ordered(model) if piece not in theirs]
+    kept = [piece for piece in _ordered(model) if piece not in theirs]  # in the order of their ids
     if not kept:
         raise DataError("it has no pieces but special ones")
     added = [token for token in described["added_tokens"] if token["content"] not in theirs and not token["special"]]
@@ -92,7 +92,7 @@ def _renumbered(described: dict[str, Any], specials: tuple[str, ...]) -> dict[st
             *map(_special, range(len(specials)), specials),
             *sorted(added, key=lambda one: int(one["id"])),
         ],
-        "post_processor": None,
+        "post_processor": None,  # `<s>` and `</s>` are added in batches
         "truncation": None,
         "padding": None,
     }

@@ -50,7 +50,7 @@ def learn_pieces(counts: Mapping[str, int], size: int) -> list[Piece]:
     enough = max(int(size * _SPARE), len(text.alphabet))
     while True:
         for _ in range(2):
-            pieces = _maximised(pieces, _expected(text, pieces))
+            pieces = _maximised(pieces, _expected(text, pieces))  # M step after E step
         if len(pieces.scores) <= enough:
             return _chosen(text, pieces, size)
         pieces = _pruned(text, pieces, max(enough, int(len(pieces.scores) * _KEPT)))
@@ -232,7 +232,7 @@ def _maximised(pieces: _Pieces, expected: Floats) -> _Pieces:
 
 def _pruned(text: _Text, pieces: _Pieces, size: int) -> _Pieces:
     """Keep the pieces whose removal would reduce the likelihood most, and all single characters."""
-    used = np.zeros(len(pieces.scores))
+    used = np.zeros(len(pieces.scores))  # counts in the best segmentations
     for lattice in text.lattices:
         for words, ids in _best(lattice, pieces):
             used += np.bincount(ids, lattice.counts[words], minlength=len(used))
@@ -240,6 +240,7 @@ def _pruned(text: _Text, pieces: _Pieces, size: int) -> _Pieces:
     losses = np.where(pieces.lengths == 1, np.inf, 0.0)
     for numbers, lattice in _as_words(pieces):
         counts = used[numbers]
+        # Without a piece, each of its occurrences becomes the pieces of its own best segmentation.
         new_total = np.log(total + counts * (_steps(lattice, pieces) - 1))
         other = np.zeros(len(numbers))
         for words, ids in _best(lattice, pieces, whole=False):

@@ -24,8 +24,9 @@ _BESIDE = re.compile(r"[0-9]{1,9}[-.][0-9]{1,9}")
 class Conllu(DataReader):
     """One word per line in ten tab-separated columns, blank lines between sentences; fields are lists of words or tags.
 
-    Comments, multiword tokens (`3-4`) and empty nodes (`3.1`, of enhanced dependencies) are skipped. A space inside a form, as in `20 000`, becomes "_", since input sentences are split at spaces in
-    prediction. A bad line makes its whole sentence bad.
+    Comments, multiword tokens (`3-4`) and empty nodes (`3.1`, of enhanced dependencies) are skipped. A space inside a
+    form, as in `20 000`, becomes "_", since input sentences are split at spaces in prediction. A bad line makes its
+    whole sentence bad.
 
     Args:
         path: the file.
