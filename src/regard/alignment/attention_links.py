@@ -1,4 +1,4 @@
-"""Word links from attention: pieces merged to words, and the links of the largest weights."""
+"""Word links from attention: merges the weights of subword pieces to words and links the largest ones."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Weights = NDArray[np.floating]
 
 
 def words_of_pieces(text: str, places: Sequence[tuple[int, int]]) -> list[int]:
-    """Return the number of the word of each piece of a text; -1 for pieces of white space.
+    """Return the index of the word that each piece belongs to; -1 for pieces of white space.
 
-    Words are what stands between white space, whatever a tokenizer makes of them.
+    Words are separated by white space, independently of the tokenizer.
 
     Args:
         text: the text.
-        places: first and last character of each piece.
+        places: (start, end) character offsets of each piece.
 
     >>> words_of_pieces("a house.", [(0, 1), (2, 5), (5, 7), (7, 8)])
     [0, 1, 1, 1]
@@ -36,19 +36,20 @@ def words_of_pieces(text: str, places: Sequence[tuple[int, int]]) -> list[int]:
 def word_weights(
     weights: Weights, source: Sequence[int], target: Sequence[int], sizes: tuple[int, int], *, shift: int = 0
 ) -> Weights:
-    r"""Merge attention between pieces to attention between words, [J, I].
+    r"""Merge attention between subword pieces to attention between words, [J, I].
 
     .. math:: w_{ji} = \frac{1}{|T_j|} \sum_{t \in T_j} \sum_{s \in S_i} a_{t + d, s}
 
     for the target pieces T_j of word j and the source pieces S_i of word i: a sum over the source, whose weights are a
-    distribution, and a mean over the target (Koehn & Knowles 2017, section 3.5). Pieces that belong to no word, such as
-    the end, do not count. With d = 1 the row of a piece is that of the step that reads it, rather than the step that
-    predicts it (Shift-Att, Chen et al. 2020, section 3.1). Rows outside are left out; a word without a row gets zeros.
+    distribution, and a mean over the target (Koehn & Knowles 2017, section 3.5). Pieces outside any word, such as
+    `</s>`, are ignored. With d = 0 a target piece has the attention of the step that predicts it. With d = 1 it has
+    that of the step that takes it as input (Shift-Att, Chen et al. 2020, section 3.1). Rows out of range are skipped; a
+    word with no row left gets zeros.
 
     Args:
-        weights: a [T, S], T rows of predictions: the row of the end may be the last.
-        source: word of each of the S source pieces, -1 for none.
-        target: word of each target piece, -1 for none.
+        weights: a [T, S], one row per predicted piece; the last row may be that of `</s>`.
+        source: index of the word of each of the S source pieces, -1 for none.
+        target: index of the word of each target piece, -1 for none.
         sizes: I and J.
         shift: d.
 
@@ -58,9 +59,10 @@ def word_weights(
     >>> word_weights(attention, [0, 0, 1], [0, 0, -1], (2, 1), shift=1)
     array([[0.5, 0.5]])
     """
+    # A 0/1 matrix [S, I] that sums the weights of the pieces of each source word in one product.
     columns = np.zeros((len(source), sizes[0]))
     columns[[at for at, word in enumerate(source) if word >= 0], [word for word in source if word >= 0]] = 1.0
-    found, counts = np.zeros((sizes[1], sizes[0])), np.zeros(sizes[1])
+    found, counts = np.zeros((sizes[1], sizes[0])), np.zeros(sizes[1])  # [J, I], [J]
     merged = weights @ columns  # [T, I]
     for at, word in enumerate(target):
         if word >= 0 and 0 <= at + shift < len(merged):
@@ -70,12 +72,12 @@ def word_weights(
 
 
 def attention_links(weights: Weights, *, threshold: float | None = None) -> Links:
-    """Return links of words by their attention [J, I].
+    """Return the word links that attention [J, I] suggests.
 
     Args:
-        weights: between words.
-        threshold: link each pair of at least this weight; None links each target word to the source word with the
-            largest, and a word that attends to none to none.
+        weights: attention between words, [J, I].
+        threshold: link each pair with at least this weight. None links each target word to the source word with the
+            largest weight; a target word whose weights are all zero gets no link.
 
     >>> attention = np.array([[0.7, 0.3], [0.0, 0.0]])
     >>> sorted(attention_links(attention)), sorted(attention_links(attention, threshold=0.3))

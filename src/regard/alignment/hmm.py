@@ -1,4 +1,4 @@
-"""The hidden Markov model of word alignment: a link depends on the link before it."""
+"""Hidden Markov model of word alignment: each link depends on the previous one."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ class HMM(WordAligner):
               p(i \mid i') = (1 - p_0) \Bigl( (1 - \alpha) \frac{c(i - i')}{\sum_{i''} c(i'' - i')}
               + \frac{\alpha}{I} \Bigr)
 
-    A word without a link, of probability p_0, keeps the place i' from which the next jump is counted. The first jump is
-    counted from before the first word. Vogel, Ney & Tillmann 1996, equation 7; the null word is that of Och & Ney 2003,
-    section 2.1.1. Links are the most probable ones word by word, not the most probable path.
+    A target word is linked to the null word with probability p_0; the next jump then still starts from i', the last
+    linked source position. The first jump starts before the first source word. Vogel, Ney & Tillmann 1996, equation 7;
+    the null word follows Och & Ney 2003, section 2.1.1. Links are decoded by posterior per word, not by Viterbi.
 
     Args:
-        cells: of the corpus.
-        null: p_0.
-        prior: of the lexicon.
-        smoothing: α, share of the uniform distribution in the transitions.
+        cells: link candidates of the corpus.
+        null: p_0, the probability of the null word.
+        prior: Dirichlet prior of the lexicon (see `Lexicon`).
+        smoothing: α, the weight of the uniform distribution in the transitions.
 
     Attributes:
-        jumps: c(d) for d from 1 - I to I of the longest source.
+        jumps: c(d), the expected counts of jump widths d from 1 - I to I, for I of the longest source.
     """
 
     def __init__(self, cells: LinkCandidates, *, null: float = 0.2, prior: float = 0.0, smoothing: float = 0.1) -> None:
@@ -37,10 +37,11 @@ class HMM(WordAligner):
         self._counts = np.zeros_like(self.jumps)
 
     def transitions(self, source: int) -> Floats:
-        """Return (1 - p_0) p(i | i') for i' from before the first word to the last, [I + 1, I]."""
-        width = np.arange(source) - np.arange(-1, source)[:, None]
+        """Return (1 - p_0) p(i | i'), [I + 1, I]; row 0 is the position before the first word."""
+        width = np.arange(source) - np.arange(-1, source)[:, None]  # [I + 1, I]
         jumped = self.jumps[width + self._longest - 1]
         total = jumped.sum(1, keepdims=True)
+        # Rows without any counted jump fall back to the uniform distribution.
         jumped = np.divide(jumped, total, out=np.full_like(jumped, 1 / source), where=total > 0)
         result: Floats = (1 - self.null) * ((1 - self.smoothing) * jumped + self.smoothing / source)
         return result
@@ -61,11 +62,11 @@ class HMM(WordAligner):
         self.jumps = self._counts
 
     def _block(self, block: SizeGroup, lexical: Floats) -> tuple[Floats, float]:
-        """Run forward-backward on pairs of one size: lexical probabilities and posteriors [N, J, I + 1]."""
+        """Run forward-backward on N pairs of one size: lexical probabilities and posteriors are [N, J, I + 1]."""
         moves = self.transitions(block.source)
         null, words = self.null * lexical[:, :, :1], lexical[:, :, 1:]
         reached, scales = self._forward(moves, null, words)
-        behind = np.ones((len(lexical), block.source + 1))
+        behind = np.ones((len(lexical), block.source + 1))  # [N, I + 1], scaled backward probabilities
         posteriors, moved = np.empty_like(lexical), np.zeros_like(moves)
         for row in reversed(range(block.target)):
             before, scale = reached[row], scales[row][:, None]
@@ -76,14 +77,19 @@ class HMM(WordAligner):
             moved += before.T @ onward
             behind = onward @ moves.T + stayed
         width = np.arange(block.source) - np.arange(-1, block.source)[:, None]
+        # Many transitions share a jump width; `add.at` accumulates repeated indices, which `+=` would not.
         np.add.at(self._counts, width + self._longest - 1, moves * moved)
         return posteriors, float(np.log(scales).sum())
 
     def _forward(self, moves: Floats, null: Floats, words: Floats) -> tuple[list[Floats], list[Floats]]:
-        """Return the distribution over the last linked place before each target word, and the scale of each word."""
+        """Return the distribution of the last linked position before each target word, and the scaling factors.
+
+        Each step is normalised to sum 1, which prevents underflow on long sentences; the product of the factors is the
+        likelihood.
+        """
         count, rows, source = words.shape
         place = np.zeros((count, source + 1))
-        place[:, 0] = 1.0  # before the first word
+        place[:, 0] = 1.0  # the position before the first word
         reached, scales = [], []
         for row in range(rows):
             reached.append(place)

@@ -1,4 +1,4 @@
-"""IBM model 1: each target word is linked to any source word alike."""
+"""IBM model 1: uniform distribution over the source words that a target word may be linked to."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ class IBM1(WordAligner):
     .. math:: p(y, a \mid x) = \prod_{j=1}^{J} p(a_j)\, t(y_j \mid x_{a_j}), \quad
               p(0) = p_0, \quad p(i) = \frac{1 - p_0}{I}
 
-    Brown et al. 1993, section 4.2; there the null word is one of I + 1 equal words, here it has the probability p_0 of
-    the other models.
+    Brown et al. 1993, section 4.2. There the null word is one of I + 1 equally likely words; here it has a fixed
+    probability p_0, as in the other models.
 
     >>> from regard.alignment.link_candidates import LinkCandidates
     >>> texts = [("das Haus", "the house"), ("das Buch", "the book"), ("ein Buch", "a book")]

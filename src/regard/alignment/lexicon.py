@@ -1,4 +1,4 @@
-"""Lexicon: probability of each target word given a source word."""
+"""Lexicon: translation probability of each target word given a source word."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from regard.alignment.link_candidates import Floats, LinkCandidates
 
 
 class Lexicon:
-    """Translation probabilities t(y | x) of all words that occur in a pair together.
+    """Translation probabilities t(y | x) of all word pairs that co-occur in a sentence pair.
 
     Args:
-        cells: of the corpus.
-        prior: α of a symmetric Dirichlet prior of each distribution, whose mean field replaces the maximum likelihood
-            estimate; 0 for that. A small one keeps rare source words from collecting what nothing else explains.
+        cells: link candidates of the corpus.
+        prior: α of a symmetric Dirichlet prior over each distribution, with a mean-field variational estimate; 0 for
+            maximum likelihood. A small α keeps rare source words from collecting the links of every target word that
+            nothing else explains.
 
-    With counts c the estimate is c / Σ c, or exp(ψ(c + α)) / exp(ψ(Σ (c + α))) with a prior (Johnson 2007; Dyer,
-    Chahuneau & Smith 2013, section 2.1), which sums to less than 1.
+    With expected counts c the estimate is c / Σ c. With a prior it is exp(ψ(c + α)) / exp(ψ(Σ (c + α))), which sums to
+    less than 1 (Johnson 2007; Dyer, Chahuneau & Smith 2013, section 2.1).
 
     >>> cells = LinkCandidates([(["das", "Haus"], ["the", "house"]), (["das"], ["the"])])
     >>> lexicon = Lexicon(cells)
@@ -32,12 +33,12 @@ class Lexicon:
         self.probability: Floats = np.full(len(cells.source_of), 1.0 / max(1, len(cells.source_of)))
 
     def of_cells(self) -> Floats:
-        """Return the probability in each cell, [C]."""
+        """Return the translation probability of each cell, [C]."""
         found: Floats = self.probability[self.cells.entry]
         return found
 
     def update(self, posteriors: Floats) -> None:
-        """Estimate the probabilities from the posterior of the link in each cell, [C]."""
+        """Re-estimate the probabilities from the posterior of each cell, [C]."""
         owner, size = self.cells.source_of, len(self.cells.source_of)
         counts: Floats = np.bincount(self.cells.entry, posteriors, minlength=size).astype(np.float64) + self.prior
         totals: Floats = np.bincount(owner, counts).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Cells: all pairs of a source word and a target word that could be linked, in flat arrays."""
+"""Link candidates: all pairs of a source and a target word of a sentence pair (cells), in flat arrays."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Words = Sequence[str]
 
 
 class SizeGroup(NamedTuple):
-    """Sentence pairs of one size.
+    """Sentence pairs with the same source length and the same target length.
 
     Attributes:
-        source, target: I and J, words of the source and the target of each pair.
-        pairs: numbers of the pairs [N].
-        cells: numbers of their cells [N, J, I + 1].
+        source, target: I and J, the number of source and target words of each pair.
+        pairs: indices of the pairs, [N].
+        cells: indices of their cells, [N, J, I + 1].
     """
 
     source: int
@@ -30,22 +30,22 @@ class SizeGroup(NamedTuple):
 
 
 class LinkCandidates:
-    """For each target word of a corpus the words it could be linked to: the null word and those of its source.
+    """Link candidates of each target word of a corpus: the null word and the words of its source sentence.
 
-    The cells of a target word stand side by side, the null word first, and the target words of a pair one after
-    another: a pair of I and J words has J (I + 1) cells. Equal pairs of words share an entry of the lexicon. Pairs
-    with an empty side have no cells.
+    The cells of a target word are contiguous, the null word first, and the target words of a pair follow each other: a
+    pair of I and J words has J (I + 1) cells. Equal pairs of words share a lexicon entry. Sentence pairs with an empty
+    side have no cells.
 
     Args:
         pairs: (source words, target words) of each pair.
 
     Attributes:
-        entry: entry of the lexicon of each cell [C].
-        begin: first cell of each target word [T].
-        width: I + 1 of each target word [T].
-        pair: pair of each target word [T].
-        source_of: source word of each entry [E], 0 for the null word.
-        sizes: I and J of each pair [N, 2].
+        entry: lexicon entry of each cell, [C].
+        begin: first cell of each target word, [T].
+        width: number of cells of each target word, I + 1, [T].
+        pair: index of the sentence pair of each target word, [T].
+        source_of: source word of each lexicon entry, 0 for the null word, [E].
+        sizes: I and J of each pair, [N, 2].
 
     >>> cells = LinkCandidates([(["das", "Haus"], ["the", "house"]), (["das"], ["the"])])
     >>> cells.entry.tolist(), cells.begin.tolist()
@@ -66,8 +66,10 @@ class LinkCandidates:
         first = np.cumsum(lengths) - lengths
         place = np.arange(int(self.width.sum())) - np.repeat(self.begin, self.width)  # 0 is the null word
         read = sources[np.repeat(first[self.pair], self.width) + place]
+        # One integer per (source word, target word): sorting integers is much faster than sorting rows.
         keys = read * max(1, len(target)) + np.repeat(targets, self.width)
         found, entry = np.unique(keys, return_inverse=True)
+        # The largest array of an aligner: 32-bit indices halve its memory.
         self.entry = entry.astype(np.int32 if len(found) < 2**31 else np.int64)
         self.source_of = found // max(1, len(target))
 
@@ -84,15 +86,15 @@ class LinkCandidates:
         return np.add.reduceat(values, self.begin) if self.words else np.zeros(0)
 
     def spread(self, values: Floats) -> Floats:
-        """Return a value per target word as one per cell, [C]."""
+        """Repeat a value per target word [T] for each of its cells, [C]."""
         return np.repeat(values, self.width)
 
     def of_pair(self, number: int) -> slice:
-        """Return the cells of a pair, J (I + 1) of them."""
+        """Return the slice of the J (I + 1) cells of a pair."""
         return slice(int(self._pair_begins[number]), int(self._pair_begins[number + 1]))
 
     def blocks(self) -> Iterator[SizeGroup]:
-        """Yield the pairs by their sizes."""
+        """Yield groups of sentence pairs of equal size, so that each group is one dense array."""
         order = np.lexsort((self.sizes[:, 1], self.sizes[:, 0]))
         order = order[self.sizes[order, 0] > 0]
         edges = np.flatnonzero((np.diff(self.sizes[order], axis=0) != 0).any(1)) + 1
@@ -107,7 +109,7 @@ class LinkCandidates:
 
 
 class _Vocabulary:
-    """Numbers of words, in the order of their first occurrence."""
+    """Word ids, in the order of first occurrence."""
 
     def __init__(self, first: int) -> None:
         self._numbers: dict[str, int] = {}

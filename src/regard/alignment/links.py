@@ -1,4 +1,4 @@
-"""Word links of a sentence pair, and the files that hold them."""
+"""Word links of a sentence pair, and their file formats."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _LINK = re.compile(r"([0-9]+)([-p])([0-9]+)")
 
 
 class GoldLinks(NamedTuple):
-    """Links drawn by people: those that are certain, and those that are allowed, the certain ones among them."""
+    """Human alignments: sure links, and possible links, which include the sure ones."""
 
     sure: Links
     possible: Links
 
 
 def pharaoh(links: Iterable[Link]) -> str:
-    """Return links in the Pharaoh format, by target word.
+    """Format links in the Pharaoh format, sorted by target word.
 
     >>> pharaoh({(2, 1), (0, 0), (1, 1)})
     '0-0 1-1 2-1'
@@ -34,7 +34,7 @@ def pharaoh(links: Iterable[Link]) -> str:
 
 
 def parse_pharaoh(text: str) -> Links:
-    """Return the links of a line in the Pharaoh format.
+    """Parse a line in the Pharaoh format.
 
     Raises:
         ValueError: a link of another form.
@@ -46,11 +46,11 @@ def parse_pharaoh(text: str) -> Links:
 
 
 def parse_gold(text: str, *, first: int = 0) -> GoldLinks:
-    """Return the links of a line of gold alignments: `i-j` sure, `ipj` possible.
+    """Parse a line of gold alignments: `i-j` is a sure link, `ipj` a possible one.
 
     Args:
         text: the line.
-        first: number of the first word, 0 or 1.
+        first: index of the first word, 0 or 1.
 
     Raises:
         ValueError: a link of another form, or before the first word.
@@ -72,7 +72,7 @@ def parse_gold(text: str, *, first: int = 0) -> GoldLinks:
 
 
 def read_links(path: Path) -> list[Links]:
-    """Read a file in the Pharaoh format: the links of a pair per line, none on a blank line.
+    """Read a file in the Pharaoh format: one sentence pair per line; a blank line has no links.
 
     Raises:
         DataError: a line that cannot be read, by file and number.
@@ -81,11 +81,11 @@ def read_links(path: Path) -> list[Links]:
 
 
 def read_gold(path: Path, *, first: int | None = None) -> list[GoldLinks]:
-    """Read gold alignments: a line per pair.
+    """Read gold alignments, one sentence pair per line.
 
     Args:
-        path: of the file.
-        first: number of the first word; None for 0 if the file has a word 0 anywhere, and 1 if not.
+        path: the file.
+        first: index of the first word; None to detect it: 0 if index 0 occurs anywhere in the file, else 1.
 
     Raises:
         DataError: a line that cannot be read, by file and number.
@@ -110,15 +110,15 @@ def read_gold(path: Path, *, first: int | None = None) -> list[GoldLinks]:
 
 
 def check_links(path: Path, number: int, links: Iterable[Link], sizes: tuple[int, int]) -> None:
-    """Check that links are between words that are there.
+    """Check that the word indices of links are in range.
 
     Args:
         path, number: file and line of the links, for the message.
-        links: of a pair.
-        sizes: numbers of source and target words.
+        links: the links of one sentence pair.
+        sizes: number of source and target words.
 
     Raises:
-        DataError: the first that is not.
+        DataError: a link is out of range; the message names the first one.
     """
     for source, target in sorted(links):
         for side, word, size in (("source", source, sizes[0]), ("target", target, sizes[1])):

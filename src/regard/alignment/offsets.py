@@ -1,4 +1,4 @@
-"""Agreement of attention with word links, by offset: is it off by one?"""
+"""Agreement of attention with word links per row offset, which detects attention that is off by one step."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from regard.alignment.links import Links
 OFFSETS = (-2, -1, 0, 1, 2)
 
 ByShift = Callable[[int], Weights]
-"""Attention between words [J, I] of a pair, for a shift of its rows."""
+"""Function from a row offset to the attention between the words of a pair, [J, I]."""
 
 
 class OffsetScore(NamedTuple):
-    """Agreement of attention with links when the rows of attention are shifted.
+    """Agreement of attention with links at one row offset.
 
     Attributes:
-        offset: d: word j is compared with the attention of step j + d.
-        match: share of linked target words whose source word of largest weight is one of their links.
-        mass: mean weight on the linked source words.
-        words: number of linked target words that have a row.
+        offset: d; target word j is compared with the attention of step j + d.
+        match: fraction of linked target words whose largest weight is on one of their linked source words.
+        mass: mean attention mass on the linked source words.
+        words: number of linked target words with a row in range.
     """
 
     offset: int
@@ -35,14 +35,14 @@ class OffsetScore(NamedTuple):
 def offset_scores(
     attention: Iterable[ByShift], links: Iterable[Links], offsets: Sequence[int] = OFFSETS
 ) -> list[OffsetScore]:
-    """Compare attention with word links (Koehn & Knowles 2017, section 3.5, table 5), by offset.
+    """Compare attention with word links for several row offsets (Koehn & Knowles 2017, section 3.5, table 5).
 
-    Target words without a link, and those whose shifted row is outside, do not count.
+    Target words without a link or with a shifted row out of range are ignored.
 
     Args:
-        attention: of each pair: from an offset to weights between words [J, I].
-        links: of each pair.
-        offsets: rows to shift by.
+        attention: per sentence pair, a function from an offset to the weights between words, [J, I].
+        links: the reference links of each sentence pair.
+        offsets: the row offsets to compare.
 
     >>> late = np.array([[0.0, 0.0], [1.0, 0.0], [0.2, 0.8]])                     # each step looks one word back
     >>> shifted = lambda d: np.stack([late[j + d] if 0 <= j + d < 3 else np.zeros(2) for j in range(2)])
@@ -62,14 +62,14 @@ def offset_scores(
 
 
 def _agreement(weights: Weights, links: Links) -> tuple[float, float, int]:
-    """Return the matches, the mass on links, and the number of words, of one pair."""
+    """Return the number of matches, the mass on links and the number of words of one sentence pair."""
     by_target: dict[int, list[int]] = {}
     for source, target in links:
         by_target.setdefault(target, []).append(source)
     match = mass = 0.0
     words = 0
     for target, sources in by_target.items():
-        if weights[target].any():
+        if weights[target].any():  # a row out of range is all zeros
             words += 1
             match += int(weights[target].argmax()) in sources
             mass += float(weights[target, sources].sum())

@@ -1,4 +1,4 @@
-"""Sentence pairs as lists of words, from two files or from one with ` ||| ` between."""
+"""Sentence pairs as lists of words, from two parallel files or from one file with ` ||| ` as separator."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BETWEEN = "|||"
 
 
 class SentencePair(NamedTuple):
-    """A sentence and its translation. Words are what stands between white space.
+    """A sentence and its translation. Words are separated by white space.
 
     Attributes:
         source, target: the texts.
@@ -34,16 +34,16 @@ class SentencePair(NamedTuple):
         return self.target.split()
 
     def turned(self) -> SentencePair:
-        """Return the pair the other way round."""
+        """Return the pair with source and target swapped."""
         return SentencePair(self.target, self.source)
 
 
 def read_pairs(source: Path, target: Path | None = None) -> list[SentencePair]:
-    """Read sentence pairs, one per line. Blank lines are pairs without links.
+    """Read sentence pairs, one per line. Blank lines are kept as pairs without links.
 
     Args:
-        source: file of the sources; without `target` each line is `source ||| target`.
-        target: file of the targets, with as many lines.
+        source: file of source sentences; without `target` each line is `source ||| target`.
+        target: file of target sentences, with the same number of lines.
 
     Raises:
         DataError: a line that cannot be read or has no separator, or files of different lengths.

@@ -1,4 +1,4 @@
-"""Word alignment of a corpus by its own statistics, in one direction or both."""
+"""Unsupervised statistical word alignment of a corpus, in one direction or symmetrised."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ITERATIONS = 5
 
 
 def iterations_of(name: AlignerName, iterations: int = ITERATIONS) -> int:
-    """Return the iterations of one direction in all: a hidden Markov model begins with those of IBM model 1."""
+    """Return the total number of EM iterations per direction; `hmm` runs those of IBM model 1 first."""
     return 2 * iterations if name == "hmm" else iterations
 
 
@@ -35,8 +35,8 @@ def fit_aligner(
 
     Args:
         pairs: (source words, target words).
-        name: `"ibm1"`, `"diagonal"` (fast_align's model) or `"hmm"`, which begins with the lexicon of IBM model 1.
-        iterations: of each model.
+        name: `"ibm1"`, `"diagonal"` (the model of fast_align) or `"hmm"`, initialised with the lexicon of IBM model 1.
+        iterations: EM iterations of each model.
         progress: called after each iteration.
     """
     cells = LinkCandidates(pairs)
@@ -64,14 +64,14 @@ def align(
     iterations: int = ITERATIONS,
     progress: Progress = lambda done: None,
 ) -> list[Links]:
-    """Return the links of each pair, estimated on all of them.
+    """Return the links of each sentence pair; the aligner is trained on all pairs.
 
     Args:
-        pairs: the corpus. Texts to be aligned should be part of a large one.
-        name: of the aligner, as in `fitted`.
-        method: how both directions are joined; None for source to target alone, a link per target word at most.
-        lowercase: compare words without case.
-        iterations: of each model.
+        pairs: the corpus, which should be large: append it to the sentences to be aligned if these are few.
+        name: the aligner, as in `fit_aligner`.
+        method: symmetrisation of both directions; None for source to target only, at most one link per target word.
+        lowercase: ignore case.
+        iterations: EM iterations of each model.
         progress: called after each iteration.
 
     >>> texts = [("das Haus", "the house"), ("das Buch", "the book"), ("ein Buch", "a book")]

@@ -1,4 +1,4 @@
-"""Symmetrisation: one set of links from the links of two directions."""
+"""Symmetrisation: merges the links of two alignment directions."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ _NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1,
 
 
 def symmetrise(forward: Links, backward: Links, method: Symmetrisation = "grow-diag-final-and") -> Links:
-    """Join the links of source to target and of target to source, both given as (source, target).
+    """Merge source-to-target and target-to-source links, both as (source, target).
 
     | method | links |
     |---|---|
-    | `intersection` | those of both directions |
-    | `union` | those of either |
-    | `grow-diag` | the intersection, and links of the union beside a link that is there (diagonally too), as long as \
-    one of their words has no link yet |
-    | `grow-diag-final` | these, and any other link of either direction with a word that has no link yet |
-    | `grow-diag-final-and` | these, and any other link of either direction whose two words both have none |
+    | `intersection` | links of both directions |
+    | `union` | links of either direction |
+    | `grow-diag` | the intersection, plus links of the union next to an accepted link (also diagonally), if one of \
+    their words is still unlinked |
+    | `grow-diag-final` | `grow-diag`, plus any link of either direction with at least one unlinked word |
+    | `grow-diag-final-and` | `grow-diag`, plus any link of either direction between two unlinked words |
 
-    Neighbours are visited by target word, then source word, until nothing is added; `final` takes the forward
+    Links are visited by target word, then source word, until none is added; the final step processes the forward
     direction first. Koehn, Och & Marcu 2003, section 4; Koehn et al. 2005, section 2.2.
 
     >>> forward, backward = frozenset({(0, 0), (1, 1), (1, 2)}), frozenset({(0, 0), (1, 1), (2, 2), (3, 4)})
@@ -39,13 +39,14 @@ def symmetrise(forward: Links, backward: Links, method: Symmetrisation = "grow-d
 
 
 def _grown(forward: Links, backward: Links) -> Links:
-    """Grow-diag: from the intersection to neighbours in the union."""
+    """Grow-diag: extend the intersection by neighbouring links of the union."""
     union = forward | backward
     found = set(forward & backward)
     sources, targets = {source for source, _ in found}, {target for _, target in found}
     added = True
     while added:
         added = False
+        # Sorted: the result depends on the order of visits, and the order of a set is arbitrary.
         for source, target in sorted(found, key=lambda link: link[::-1]):
             for down, along in _NEIGHBOURS:
                 new = (source + along, target + down)
@@ -58,7 +59,7 @@ def _grown(forward: Links, backward: Links) -> Links:
 
 
 def _final(both: bool) -> Callable[[Links, Links], Links]:
-    """Return grow-diag followed by its final step; `both` words must be free, or one of them."""
+    """Return grow-diag with its final step, which requires `both` words of a link to be unlinked, or at least one."""
 
     def joined(forward: Links, backward: Links) -> Links:
         found = set(_grown(forward, backward))

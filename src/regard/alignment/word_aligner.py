@@ -1,4 +1,4 @@
-"""Statistical word aligners: what they have in common."""
+"""Base class of the statistical word aligners."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from regard.alignment.link_candidates import Floats, LinkCandidates
 from regard.alignment.links import Links
 
 Progress = Callable[[int], None]
-"""Called with the number of iterations that were made since the last call."""
+"""Callback with the number of iterations completed since the last call."""
 
 
 class WordAligner(abc.ABC):
-    """A model p(target words, links | source words) in which each target word is linked to one source word or none.
+    """Model p(target words, links | source words) in which each target word has at most one link.
 
-    Links and words are estimated on the corpus that is to be aligned, by expectation maximisation. The cells of an
-    aligner are those of its corpus: [C], for each target word the null word and the words of its source.
+    The parameters are estimated by expectation maximisation on the corpus to be aligned. Arrays over cells, [C], have a
+    value per target word for the null word and for each word of its source sentence (see `LinkCandidates`).
 
     Args:
-        cells: of the corpus.
-        null: probability that a target word is linked to no source word.
-        prior: of the lexicon (see `Lexicon`).
+        cells: link candidates of the corpus.
+        null: probability that a target word has no link.
+        prior: Dirichlet prior of the lexicon (see `Lexicon`).
 
     Attributes:
         lexicon: translation probabilities.
-        log_likelihoods: of the corpus before each iteration, in nats.
+        log_likelihoods: log-likelihood of the corpus before each iteration, in nats.
     """
 
     def __init__(self, cells: LinkCandidates, *, null: float = 0.08, prior: float = 0.0) -> None:
@@ -41,20 +41,20 @@ class WordAligner(abc.ABC):
 
     @abc.abstractmethod
     def expect(self) -> Floats:
-        """Return the posterior of each cell [C], and append the log-likelihood."""
+        """E step: return the posterior of each cell [C], and append the log-likelihood."""
 
     def maximise(self, posteriors: Floats) -> None:
-        """Estimate the parameters from the posteriors of `expect`."""
+        """M step: estimate the parameters from the posteriors of `expect`."""
         self.lexicon.update(posteriors)
 
     def fit(self, iterations: int = 5, progress: Progress = lambda done: None) -> None:
-        """Iterate expectation and maximisation."""
+        """Run EM iterations."""
         for _ in range(iterations):
             self.maximise(self.expect())
             progress(1)
 
     def links(self) -> list[Links]:
-        """Return the links of each pair: the most probable one of each target word, or none."""
+        """Return the links of each pair: per target word the most probable link, or none."""
         posteriors, found = self.expect(), []
         for number, (source, target) in enumerate(self.cells.sizes.tolist()):
             best = posteriors[self.cells.of_pair(number)].reshape(target, source + 1).argmax(1) - 1
@@ -62,8 +62,9 @@ class WordAligner(abc.ABC):
         return found
 
     def _normalised(self, joint: Floats) -> Floats:
-        """Return joint probabilities of target words and links [C] as posteriors, where words are independent."""
+        """Normalise joint probabilities of target words and links [C] to posteriors, for independent target words."""
         total = self.cells.sums(joint)
+        # The smallest positive float avoids log 0 where all candidates have probability 0.
         self.log_likelihoods.append(float(np.log(np.maximum(total, np.finfo(np.float64).tiny)).sum()))
         spread = self.cells.spread(total)
         return np.divide(joint, spread, out=np.zeros_like(joint), where=spread > 0)

@@ -1,4 +1,4 @@
-"""Example, and the readers that yield examples."""
+"""Examples, and the base class of readers that yield them."""
 
 from __future__ import annotations
 
@@ -14,39 +14,39 @@ from regard.data.formats.lines import LONGEST, Line, lines
 from regard.data.problems import DataError, SkippedLines, shortened
 
 Value = str | list[str]
-"""A field that is read as text; a kind of field may take other values, as arrays."""
+"""Value of a text field; other kinds of fields may take other values, such as arrays."""
 COLUMNS = "data.source and data.target to columns that are there"
-_WORDS = 400  # characters of a reason, which quotes what may be a whole file
+_WORDS = 400  # maximum characters of an error message, which may quote a whole file
 
 
 class Example(NamedTuple):
-    """One example: its fields by name, whose values their kinds know how to encode, and its place (`file:line`)."""
+    """One example: its raw field values by name, and its location (`file:line`)."""
 
     fields: dict[str, Any]
     where: str
 
     @property
     def line(self) -> int | None:
-        """The number of its line in the file; None where it stands on none."""
+        """Line number in the file; None if the example is not on a single line."""
         return line_number(self.where)
 
 
 class BadLine(NamedTuple):
-    """A line that is no example, and why."""
+    """A line that is not a valid example, with the reason."""
 
     where: str
     why: str
     keys: str = ""
-    """The keys of the recipe that are wrong where the first line is bad in this way."""
+    """The recipe keys that are probably wrong if the first line has this problem."""
 
     @property
     def line(self) -> int | None:
-        """The number of the line; None where there is none."""
+        """Line number in the file; None if there is none."""
         return line_number(self.where)
 
 
 def line_number(where: str) -> int | None:
-    """Return the line of `file:line`; None where a place is no line.
+    """Return the line number in `file:line`; None if the location has none.
 
     >>> line_number("reviews.csv:12"), line_number("dev.json: question 7")
     (12, None)
@@ -56,25 +56,25 @@ def line_number(where: str) -> int | None:
 
 
 class Examples(Protocol):
-    """Anything that gives the same examples whenever it is iterated over, and can say what they depend on."""
+    """A re-iterable source of examples that yields the same examples each time and describes what they depend on."""
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The files that are read; none for generated data."""
+        """The source files; none for generated data."""
 
     @property
     def skipped(self) -> SkippedLines:
-        """Lines that the last iteration left out."""
+        """Lines skipped in the last iteration."""
 
     def settings(self) -> str:
-        """Everything but the files that decides what the examples are."""
+        """Return a description of everything but the files that the examples depend on, for the cache key."""
 
     def __iter__(self) -> Iterator[Example]: ...
 
 
 @runtime_checkable
 class Checksummed(Protocol):
-    """Examples that are parts of one whole, such as a graph, and have checksums of their own."""
+    """Examples that are parts of one object, such as a graph, with checksums of that object."""
 
     def sums(self) -> dict[str, str]:
         """Return the checksums by part."""
@@ -82,10 +82,10 @@ class Checksummed(Protocol):
 
 @dataclass(frozen=True)
 class WrappedExamples:
-    """Base of examples that are made of others: their files and bad lines are those of the others.
+    """Base of transformed examples: files and skipped lines are those of the wrapped examples.
 
     Attributes:
-        examples: the others.
+        examples: the wrapped examples.
     """
 
     examples: Examples
@@ -103,14 +103,14 @@ class WrappedExamples:
 
 @dataclass(frozen=True)
 class DataReader(ABC):
-    """Examples from files. A subclass names its path fields in `PATHS` and gives examples and bad lines in order.
+    """Base of readers of files. A subclass lists its path fields in `PATHS` and yields examples and bad lines in order.
 
     Args:
-        encoding: of the files; every one that writes a line end as ASCII does (utf-8, latin-1, cp1252, ...).
-        max_line: the longest line in bytes; a longer one is a bad line.
-        bad_lines: "refuse" raises at the first line that is no example, "skip" counts it in `skipped` and goes on.
-        questions: whether only what a model is asked is read: answers may be missing, and a blank text is one.
-        target_kind: the form of the field "label", where there is one.
+        encoding: encoding of the files; line ends must be encoded as in ASCII (utf-8, latin-1, cp1252, ...).
+        max_line: maximum length of a line in bytes; a longer line is a bad line.
+        bad_lines: "refuse" raises an error at the first bad line; "skip" counts it in `skipped` and continues.
+        questions: whether to read inputs only, for prediction: targets may be missing and texts may be blank.
+        target_kind: the form of the field "label", if there is one.
     """
 
     PATHS: ClassVar[tuple[str, ...]] = ("path",)
@@ -125,26 +125,26 @@ class DataReader(ABC):
 
     @abstractmethod
     def read(self) -> Iterator[Example | BadLine]:
-        """The examples and the bad lines in the order of the file."""
+        """Yield the examples and the bad lines in file order."""
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The files that are read, in order."""
+        """The files to read, in order."""
         return tuple(Path(getattr(self, name)) for name in self.PATHS)
 
     def settings(self) -> str:
-        """Everything but the paths that decides what the examples are."""
+        """Return a description of everything but the paths that the examples depend on, for the cache key."""
         kept = [f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.repr and f.name not in self.PATHS]
         return f"{type(self).__name__}({', '.join(kept)}){self.target_setting}{self.limit_setting}"
 
     @property
     def target_setting(self) -> str:
-        """The form of labels in `settings`; nothing of one label, so that caches keep the names they always had."""
+        """Return the form of labels for `settings`; empty for the default, so that existing caches stay valid."""
         return "" if self.target_kind == ONE_LABEL else f" {self.target_kind}"
 
     @property
     def limit_setting(self) -> str:
-        """The longest line in `settings`; nothing of the usual one, for the same reason."""
+        """Return the maximum line length for `settings`; empty for the default, so that existing caches stay valid."""
         return "" if self.max_line == LONGEST else f" {self.max_line}"
 
     def may_be_blank(self, name: str) -> bool:
@@ -152,15 +152,15 @@ class DataReader(ABC):
         return self.questions or (name == "label" and self.target_kind.blank)
 
     def asking(self, columns: Mapping[str, Any]) -> Self:
-        """Return a reader of inputs alone, without answers.
+        """Return a reader of inputs only, without targets.
 
         Args:
-            columns: field to column, of formats with columns.
+            columns: mapping from field to column, for formats with columns.
         """
         return replace(self, questions=True)
 
     def items(self) -> Iterator[Example | BadLine]:
-        """Return the examples and the bad lines in the order of the file, whatever `bad_lines` says."""
+        """Yield the examples and the bad lines in file order, independently of `bad_lines`."""
         return map(self._agreeing, self.read())
 
     def __iter__(self) -> Iterator[Example]:
@@ -184,7 +184,7 @@ class DataReader(ABC):
         return f"every line is bad ({self.skipped})" if self.skipped.count else "the file has no examples"
 
     def _agreeing(self, item: Example | BadLine) -> Example | BadLine:
-        """Return the example with its label in normal form; one whose label or tags are no such thing is bad."""
+        """Return the example with a normalised label, or a bad line if its label or tags are invalid."""
         if isinstance(item, BadLine):
             return item
         if (label := item.fields.get("label")) is not None and not self.questions:
@@ -197,7 +197,7 @@ class DataReader(ABC):
 
 
 def _unwritable(values: Mapping[str, Any]) -> str | None:
-    """Return the first text with half of a surrogate pair, as a sentence; None if there is none."""
+    """Return an error message for the first text with a lone surrogate; None if there is none."""
     for name, value in values.items():
         text = "".join(one for one in value if isinstance(one, str)) if isinstance(value, list) else value
         if isinstance(text, str) and lone_surrogate(text) is not None:
@@ -206,15 +206,15 @@ def _unwritable(values: Mapping[str, Any]) -> str | None:
 
 
 def good_lines(path: Path, encoding: str, longest: int = LONGEST) -> Iterator[Line | BadLine]:
-    """The lines of a file; those that are too long or cannot be decoded as `BadLine`."""
+    """Yield the lines of a file; lines that are too long or cannot be decoded are `BadLine`s."""
     for line in lines(path, encoding, longest):
         yield line if line.problem is None else BadLine(f"{path}:{line.number}", line.problem)
 
 
 def disagreement(fields: Mapping[str, Any]) -> str | None:
-    """Return a sentence on tags that do not fit their words; None if they fit.
+    """Return an error message if the tags do not match their words; None if they do.
 
-    A sentence has as many tags as words; a tag is one word, because answers are written with spaces between.
+    Each word has one tag. A tag contains no white space, because predictions are written separated by spaces.
 
     >>> disagreement({"text": ["He", "reckons"], "tags": ["PRP"]})
     'there are 2 words and 1 tags; each word needs one'
@@ -227,7 +227,7 @@ def disagreement(fields: Mapping[str, Any]) -> str | None:
 
 
 def _beside(words: str | list[str], tags: str | list[str], name: str) -> str | None:
-    """Return a sentence on what stands beside the words and does not fit them."""
+    """Return an error message if a list parallel to the words does not match them."""
     if isinstance(words, str) or isinstance(tags, str):
         return f"words and {name}s must be two lists, a {name} for each word"
     for kind, values in (("word", words), (name, tags)):

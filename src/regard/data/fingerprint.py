@@ -1,4 +1,4 @@
-"""Fingerprint: the key of a cache, made of content, never of dates or names."""
+"""Fingerprint: cache key from content, independent of dates and file names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BLOCK = 1 << 20
 
 
 def fingerprint(parts: Iterable[str], files: Iterable[Path] = ()) -> str:
-    """A name of 32 hexadecimal digits for texts and the contents of files, all in order.
+    """Return a hash of 32 hexadecimal digits of texts and file contents, in order.
 
     >>> fingerprint(["a", "b"]) == fingerprint(["ab"])
     False
@@ -28,8 +28,8 @@ def fingerprint(parts: Iterable[str], files: Iterable[Path] = ()) -> str:
 
 
 def content(path: Path) -> bytes:
-    """Size and hash of a file's bytes as they lie on the disk."""
-    opened(path).close()  # so that a missing file is the same sentence everywhere
+    """Return size and hash of the raw bytes of a file."""
+    opened(path).close()  # raises the usual error message for a missing file
     digest, size = hashlib.blake2b(digest_size=16), 0
     try:
         with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Generated data: examples by number, computed on demand."""
+"""Synthetic data: examples by index, computed on demand."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from regard.data.problems import DataError, SkippedLines
 
 T = TypeVar("T")
 SYLLABLES = tuple(f"{consonant}{vowel}" for consonant in "bdfgklmnprstvz" for vowel in "aeiou")
-"""Of invented words."""
+"""Syllables of invented words."""
 ENDLESS = 2**62
-"""Size of a split that is drawn without end, more than are ever drawn."""
+"""Size of an endless split, larger than any run can draw."""
 
 
 class Generated(abc.ABC):
-    """Examples by number, each a function of the seed, the split and its number. Subclasses are frozen dataclasses.
+    """Examples by index, each a function of seed, split and index. Subclasses are frozen dataclasses.
 
     Attributes:
-        split: which part; what is in one is in no other.
-        size: how many examples.
+        split: name of the split; splits are disjoint.
+        size: number of examples.
     """
 
     split: Part
@@ -36,25 +36,25 @@ class Generated(abc.ABC):
 
     @abc.abstractmethod
     def example(self, index: int) -> Example:
-        """The example of a number from 0 to `size` - 1."""
+        """Return the example of an index from 0 to `size` - 1."""
 
     @property
     def kind(self) -> str:
-        """Name of such data in messages."""
+        """Name of the data in messages."""
         return type(self).__name__.lower()
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """None."""
+        """No files: the data are generated."""
         return ()
 
     @property
     def skipped(self) -> SkippedLines:
-        """Nothing."""
+        """No lines are skipped."""
         return SkippedLines()
 
     def settings(self) -> str:
-        """All of it."""
+        """Return all settings, for the cache key."""
         return repr(self)
 
     def __len__(self) -> int:
@@ -69,32 +69,32 @@ class Generated(abc.ABC):
         return self.example(index)
 
     def check_split(self) -> None:
-        """One clear sentence for a split that is none."""
+        """Raise DataError for an unknown split."""
         if self.split not in get_args(Part):
             raise DataError(f"split is {self.split!r}; it can be {', '.join(get_args(Part))}")
 
     def where(self, index: int) -> str:
-        """Return the place of an example, for messages."""
+        """Return the location of an example, for messages."""
         return f"{self.kind}.{self.split}:{index}"
 
     def first_here(self, draw: Callable[[int], T], text: Callable[[T], str]) -> T:
-        """Return the first draw that is in this split.
+        """Draw until an example falls into this split, and return it (rejection sampling).
 
         Args:
-            draw: makes one of the number of the attempt, from 0.
-            text: that its split is decided by.
+            draw: function from the number of the attempt, from 0, to a candidate.
+            text: function from a candidate to the text whose hash decides its split.
         """
         return next(one for one in map(draw, count()) if self.is_here(text(one)))
 
     def is_here(self, text: str) -> bool:
-        """Return whether a text is in this split: 80% of all are in "train", 10% each in the others, by their hash."""
+        """Return whether a text is in this split by its hash: 80% are in "train", 10% in each of the others."""
         place = hash_fraction(text, self.kind)
         return self.split == ("valid" if place < 0.1 else "test" if place < 0.2 else "train")
 
 
 @cache
 def adjectives() -> tuple[str, ...]:
-    """Return all words of two syllables in a fixed order: those at odd places praise, the others blame."""
+    """Return all words of two syllables in a fixed order; those at odd indices are positive, the others negative."""
     words = [first + second for first in SYLLABLES for second in SYLLABLES]
     order = np.argsort(splitmix64(np.arange(len(words), dtype=np.uint64), 7), kind="stable")
     return tuple(words[place] for place in order.tolist())

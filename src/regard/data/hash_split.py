@@ -1,4 +1,4 @@
-"""Parts of examples that come without parts."""
+"""Train, valid and test splits of data without predefined splits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Part = Literal["train", "valid", "test"]
 
 
 def hash_fraction(text: str, salt: str = "") -> float:
-    """Return the place of a text in [0, 1), by its hash: the same always and everywhere.
+    """Map a text to [0, 1) by its hash, reproducibly on all machines.
 
     >>> hash_fraction("a house") == hash_fraction("a house") != hash_fraction("a house", "other")
     True
@@ -26,20 +26,20 @@ def hash_fraction(text: str, salt: str = "") -> float:
 
 @dataclass(frozen=True)
 class HashSplit(WrappedExamples):
-    """Train, valid or test of examples that come unsplit, by the hash of a field.
+    """The train, valid or test split of examples, by the hash of a field.
 
-    Examples that agree in the field go to the same part: split translations by the sentence that has several, a
-    pronouncing dictionary by the word. More data do not move an example from part to part.
+    Examples with the same value of the field are in the same split: for example, split translations by the sentence
+    that has several translations, and a pronouncing dictionary by the word. Adding data does not move other examples.
 
     Args:
-        examples: all of them.
+        examples: all examples.
         part: "train", "valid" or "test".
-        by: the field.
-        valid: the share of valid.
-        test: the share of test.
-        salt: another text, another split.
-        fold: number of the fold, from 0: another split in which the test parts of all folds are disjoint; with
-            `test=0.1` ten folds test each example once.
+        by: name of the field.
+        valid: fraction of examples in valid.
+        test: fraction of examples in test.
+        salt: salt of the hash; another salt gives another split.
+        fold: index of the cross-validation fold, from 0; the test splits of the folds are disjoint. With `test=0.1`
+            ten folds test each example once.
 
     >>> from regard.systems.translation.digits import Digits
     >>> digits, parts = Digits("copy", size=1000), ("train", "valid", "test")
@@ -62,8 +62,8 @@ class HashSplit(WrappedExamples):
             raise DataError(f"valid {self.valid} and test {self.test} leave nothing to train on; they are shares of 1")
 
     def settings(self) -> str:
-        """The split and what is split."""
-        fold = f", fold {self.fold}" if self.fold else ""  # without one, caches of earlier versions stay valid
+        """Return the settings of the split and of the wrapped examples."""
+        fold = f", fold {self.fold}" if self.fold else ""  # omitted for 0: keeps older caches valid
         shares = f"{self.valid}, {self.test}, {self.salt!r}{fold}"
         return f"Split({self.part}, {self.by}, {shares}) of {self.examples.settings()}"
 
@@ -91,7 +91,7 @@ class HashSplit(WrappedExamples):
 
 @dataclass(frozen=True)
 class OrderedSlice(WrappedExamples):
-    """The examples from one share of the way to another, in order: for running text, `OrderedSlice(text, 0.9, 1.0)`.
+    """A contiguous slice of the examples between two fractions: for running text, `OrderedSlice(text, 0.9, 1.0)`.
 
     >>> from regard.systems.translation.digits import Digits
     >>> len(list(OrderedSlice(Digits("copy", size=10), 0.0, 0.9)))
@@ -106,7 +106,7 @@ class OrderedSlice(WrappedExamples):
             raise DataError(f"a slice from {self.begin} to {self.end} is empty; 0 <= begin < end <= 1")
 
     def settings(self) -> str:
-        """The slice and what is sliced."""
+        """Return the settings of the slice and of the wrapped examples."""
         return f"Slice({self.begin}, {self.end}) of {self.examples.settings()}"
 
     def __iter__(self) -> Iterator[Example]:

@@ -1,4 +1,4 @@
-"""Errors of data, and counts of lines that are left out."""
+"""Data errors, and counts of skipped lines."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ NAMED = 5
 
 
 class DataError(ValueError):
-    """Data that cannot be used, in one sentence: which file, which line, what to do."""
+    """Error in the data; the message names the file, the line and the remedy."""
 
 
 class TextError(DataError):
-    """An input that a model cannot read, in one sentence; other inputs may be fine."""
+    """Error in one input of a model; other inputs may be valid."""
 
 
 def shortened(text: str, most: int = 60) -> str:
-    """A text as a sentence quotes it.
+    """Shorten a text for quotation in a message.
 
     >>> shortened("a long text", most=9)
     'a long...'
@@ -26,7 +26,7 @@ def shortened(text: str, most: int = 60) -> str:
 
 @dataclass
 class SkippedLines:
-    """Number of lines that a reader left out, and the first few by name.
+    """Number of lines that a reader skipped, with the reasons for the first few.
 
     >>> skipped = SkippedLines()
     >>> skipped.add("train.tsv:3: 1 column")
@@ -38,13 +38,13 @@ class SkippedLines:
     first: list[str] = field(default_factory=list)
 
     def add(self, what: str) -> None:
-        """Count one more."""
+        """Add one item."""
         self.count += 1
         if self.count <= NAMED:
             self.first.append(what)
 
     def clear(self) -> None:
-        """Begin to count anew."""
+        """Reset the count."""
         self.count = 0
         self.first = []
 
@@ -57,7 +57,7 @@ class SkippedLines:
 
 @dataclass
 class FileNotes(SkippedLines):
-    """Number of notes on files that were changed or looked damaged when they were read, and the first few notes.
+    """Number of notes on files that were converted or looked damaged, with the first few notes.
 
     >>> notes = FileNotes()
     >>> notes.add("a.wav: every sample is 0: it is silent")

@@ -1,4 +1,4 @@
-"""N-gram models of words, given as numbers."""
+"""N-gram language models over sequences of word ids."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _UNSEEN = -1
 
 
 class NGramLevel(NamedTuple):
-    """The n-grams of one length n, by rank.
+    """N-grams of one length n, by rank in sorted order.
 
     Attributes:
-        keys: [N], sorted: rank of the first n - 1 words among those of length n - 1, times the number of words, plus
-            the last word.
-        counts: [N].
-        totals, types: [N'], for each of those of length n - 1 the sum of the counts behind it, and their number.
+        keys: sorted keys, [N]: the rank of the first n - 1 words among the (n - 1)-grams, times the vocabulary size,
+            plus the id of the last word.
+        counts: count of each n-gram, [N].
+        totals, types: for each (n - 1)-gram, the sum of the counts of its continuations and their number, [N'].
     """
 
     keys: Ints
@@ -31,15 +31,15 @@ class NGramLevel(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class WordNGrams:
-    r"""An n-gram model with Witten-Bell smoothing over sequences of numbers.
+    r"""N-gram model with Witten-Bell smoothing over sequences of ids.
 
     .. math:: p(w \mid h) = \frac{c(hw) + T(h)\, p(w \mid h')}{c(h) + T(h)}
 
-    h are the n - 1 words before w, h' is h without its first, c counts, and T(h) is the number of different words
-    behind h. Below the empty h lies the uniform distribution over all words. Sequences begin with an empty h.
+    h are the n - 1 words before w, h' is h without its first word, c are counts, and T(h) is the number of distinct
+    words after h. The empty h backs off to the uniform distribution over all words. Sequences start with an empty h.
 
     Attributes:
-        size: number of different words.
+        size: vocabulary size.
         levels: n-grams of length 1, 2, ...
 
     Witten & Bell 1991, method C; Chen & Goodman 1998, section 2.5.
@@ -54,13 +54,13 @@ class WordNGrams:
 
     @classmethod
     def of(cls, sequences: Sequence[Sequence[int]], size: int, *, order: int = 3, least: int = 1) -> WordNGrams:
-        """Count sequences.
+        """Estimate a model from sequences.
 
         Args:
-            sequences: numbers from 0 to `size` - 1.
-            size: number of different words.
+            sequences: word ids from 0 to `size` - 1.
+            size: vocabulary size.
             order: n.
-            least: smallest count of n-grams of three words and more that are kept.
+            least: minimum count of n-grams with three or more words; rarer ones are dropped.
         """
         words, starts = _flat(sequences)
         ranks, levels, histories = np.zeros(len(words), np.int64), list[NGramLevel](), 1
@@ -76,14 +76,14 @@ class WordNGrams:
             histories = int(kept.sum())
             mine = np.full(len(words), _UNSEEN, np.int64)
             mine[there] = np.where(kept, np.cumsum(kept) - 1, _UNSEEN)[inverse]
-            ranks = np.concatenate(([_UNSEEN], mine[:-1]))  # of the words before each
+            ranks = np.concatenate(([_UNSEEN], mine[:-1]))  # rank of the preceding words
         return cls(size, tuple(levels))
 
     def log_probs(self, sequences: Sequence[Sequence[int]]) -> NDArray[np.float64]:
         """Return log p of each sequence."""
         words, starts = _flat(sequences)
         found = np.full(len(words), 1.0 / self.size)
-        history = np.zeros(len(words), np.int64)  # rank of the words before each, of the length of the level less one
+        history = np.zeros(len(words), np.int64)  # rank of the preceding n - 1 words at level n
         for length, level in enumerate(self.levels, start=1):
             if not len(level.keys):
                 break
@@ -102,7 +102,7 @@ class WordNGrams:
         return np.bincount(rows, np.log(found), len(sequences)).astype(np.float64)
 
     def arrays(self) -> dict[str, Ints]:
-        """Return everything as arrays by name."""
+        """Return the model as arrays by name."""
         parts = {
             f"{number}.{name}": part
             for number, level in enumerate(self.levels)
@@ -112,14 +112,14 @@ class WordNGrams:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Ints]) -> WordNGrams:
-        """Return the model of `arrays`."""
+        """Restore a model from the result of `arrays`."""
         count = sum(name.endswith(".keys") for name in arrays)
         levels = (NGramLevel(*(arrays[f"{number}.{name}"] for name in NGramLevel._fields)) for number in range(count))
         return cls(int(arrays["size"][0]), tuple(levels))
 
 
 def _flat(sequences: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
-    """Return all words one after another, and where the sequence of each begins."""
+    """Concatenate the sequences; return all words, and for each the start of its sequence."""
     lengths = np.fromiter(map(len, sequences), np.int64, len(sequences))
     words = np.fromiter((word for one in sequences for word in one), np.int64, int(lengths.sum()))
     return words, np.repeat(np.cumsum(lengths) - lengths, lengths)

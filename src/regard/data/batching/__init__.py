@@ -1,1 +1,1 @@
-"""Batching: corpora on disk, and which of their examples go together."""
+"""Batching: corpora on disk, batch planning, collation and feeds of the training loop."""

@@ -1,4 +1,4 @@
-"""Batches of another feed, changed at random in training."""
+"""Data augmentation of the batches of a feed in training."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from regard.data.batching.feed import BatchPosition, Feed, WrappedFeed
 
 
 class Augmentation(Protocol):
-    """Random changes of a batch, as a function of the epoch and of the examples in it.
+    """Random augmentation of a batch, as a function of the epoch and of the examples in it.
 
-    An example gets the same changes in whichever batch it stands, so that a resumed run is the same run.
+    The augmentation of an example does not depend on its batch, so that a resumed run is identical.
     """
 
     def __call__(self, batch: Batch, epoch: int) -> Batch:
-        """Return the changed batch."""
+        """Return the augmented batch."""
 
     def __str__(self) -> str:
-        """Return a phrase that names the changes."""
+        """Return a phrase that describes the augmentation."""
 
 
 class AugmentedFeed(WrappedFeed):
-    """Batches of another feed with changes, anew in each epoch.
+    """Batches of another feed with augmentation that differs in each epoch.
 
     Args:
-        inner: batches of examples.
-        augmentation: the changes.
+        inner: the feed to augment.
+        augmentation: applied to each batch that is not empty.
     """
 
     def __init__(self, inner: Feed, augmentation: Augmentation) -> None:

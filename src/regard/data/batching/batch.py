@@ -1,4 +1,4 @@
-"""Batch: examples side by side, padded."""
+"""Batch: padded tensors of several examples, and their collation."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ View = TypeVar("View", bound=_View)
 class Batch:
     """Padded tensors by name.
 
-    Code that knows its fields reads them through a dataclass with an attribute per tensor, so that types are checked:
-    `pair = batch.view(PairBatch)`, `pair.source`. Code that is given the name of a field reads `batch[name]`. The kind
-    of a field says which tensors it has (`Field.collate`): of tokens ids [B, T] and `<field>_lengths` [B].
+    Code that knows its fields accesses them through a dataclass with an attribute per tensor, which is type-checked:
+    `pair = batch.view(PairBatch)`, `pair.source`. Code that gets the field name as an argument uses `batch[name]`. The
+    kind of a field defines its tensors (`Field.collate`): a field of tokens has ids [B, T] and `<field>_lengths` [B].
 
     Attributes:
-        tensors: all of them.
-        indices: numbers of the examples in the corpus, in order.
-        tokens: target tokens to predict: ends count, beginnings and padding do not.
-        begins: False for a window that goes on where the batch before it stopped.
-        padding: of each tensor that may be made larger by padding; tensors without one have the size that they must
-            have, as windows of a stream.
+        tensors: the tensors by name.
+        indices: corpus indices of the examples, in order.
+        tokens: number of target tokens to predict, including `</s>`, without `<s>` and padding.
+        begins: False for a window that continues the text of the previous batch, so that the state is carried over.
+        padding: padding rule of each tensor that may be padded to a larger size. Tensors without a rule have a fixed
+            size, such as the windows of a stream.
 
     >>> @dataclass(frozen=True)
     ... class Pair:
@@ -65,10 +65,10 @@ class Batch:
         return len(self.indices)
 
     def view(self, kind: type[View]) -> View:
-        """Return the tensors that a dataclass names; one with a default may be missing.
+        """Return the tensors as a dataclass; attributes with a default are optional.
 
         Raises:
-            KeyError: another is missing.
+            KeyError: a required tensor is missing.
         """
         needed = {one.name: one.default is MISSING for one in fields(kind)}
         return kind(**{name: self[name] for name, must in needed.items() if must or name in self.tensors})
@@ -85,21 +85,21 @@ class Batch:
         return iter(self.tensors)
 
     def to(self, device: torch.device | str, *, non_blocking: bool = False) -> Batch:
-        """Return the same batch on another device."""
+        """Return a copy of the batch on another device."""
         moved = {name: tensor.to(device, non_blocking=non_blocking) for name, tensor in self.tensors.items()}
         return replace(self, tensors=moved)
 
     def pin_memory(self) -> Batch:
-        """Return the same batch in memory from which a GPU copies faster."""
+        """Return a copy of the batch in page-locked memory, for faster and asynchronous transfers to a GPU."""
         return replace(self, tensors={name: tensor.pin_memory() for name, tensor in self.tensors.items()})
 
 
 class Collator:
-    """Makes batches of a corpus from indices; none of them make a batch of no examples.
+    """Collates examples of a corpus, specified by index, to a batch; no indices give an empty batch.
 
     Args:
-        corpus: the examples, whose kinds say how their fields are padded and framed.
-        counted: the field whose values are predicted; None for the last.
+        corpus: the examples; the kinds of its fields define padding, `<s>` and `</s>`.
+        counted: the field whose tokens are counted as targets; None for the last field.
 
     >>> from tempfile import mkdtemp
     >>> from regard.data import Tokenizer, TokensField
@@ -120,10 +120,10 @@ class Collator:
         self._predicted = corpus.counts(self.counted)
 
     def lengths(self, *names: str) -> NDArray[np.int64]:
-        """Return the cells that each example takes in a padded batch, [N, F], for `Batches`.
+        """Return the width of each example in a padded batch per field, [N, F], as `Batches` expects it.
 
         Args:
-            names: of fields; by default all whose lengths count.
+            names: the fields; by default all whose lengths count towards the budget.
         """
         chosen = names or self.corpus.fields
         cells = {name: self.corpus.kinds[name].cells(self.corpus.column(name)) for name in chosen}
@@ -138,12 +138,12 @@ class Collator:
         padding: dict[str, PaddingRule] = {}
         for name, kind in self.corpus.kinds.items():
             for key, padded in kind.collate(name, self.corpus.column(name), chosen).items():
-                tensors[key], padding[key] = torch.from_numpy(padded.values), padded.padding
+                tensors[key], padding[key] = torch.from_numpy(padded.values), padded.padding  # shares memory, no copy
         return Batch(tensors, tuple(chosen.tolist()), int(self._predicted[chosen].sum()), padding=padding)
 
 
 def padded(rows: Sequence[Sequence[int] | NDArray[np.int32]], pad: int) -> Tensor:
-    """Return rows of ids as one tensor [B, T], filled up with `pad`."""
+    """Return rows of ids as one tensor [B, T], padded with `pad`."""
     width = max((len(row) for row in rows), default=0)
     table = np.full((len(rows), width), pad, np.int64)
     for number, row in enumerate(rows):

@@ -1,4 +1,4 @@
-"""Batches by token budget, as a function of seed, epoch and position."""
+"""Batches within a token budget, as a function of seed, epoch and position."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHUFFLE, _BATCHES = 1, 2
 
 
 class NumberedBatch(NamedTuple):
-    """One batch and where it stands."""
+    """A batch with its epoch and its position in the epoch."""
 
     epoch: int
     position: int
@@ -27,26 +27,27 @@ class NumberedBatch(NamedTuple):
 class Batches:
     """Batches of examples of similar length, within a budget.
 
-    A batch of n examples costs n · Σ_f max_f, the cells of its padded tensors summed over the fields f whose lengths
-    are given: give source and target to count both, the target alone to count target tokens. `tokens` bounds that
-    cost, `sentences` bounds n; either or both.
+    A batch of n examples costs n · Σ_f max_f: the cells of its padded tensors, summed over the fields f in `lengths`.
+    Pass the lengths of source and target to count both, of the target alone to count target tokens. `tokens` limits
+    that cost and `sentences` limits n; at least one is required.
 
-    An epoch puts all examples in a random order, sorts them by length within pools, cuts each pool into batches, and
-    puts the batches in a random order. `epoch(e)` is a pure function of the arguments and e, so a run is resumed by
-    its epoch and position alone: `batches.epoch(e)[position:]`. It knows nothing of processes; `shard` divides a
-    batch among them, and the batches are the same however many there are.
+    An epoch shuffles all examples, sorts them by length within pools, cuts each pool into batches, and shuffles the
+    batches. `epoch(e)` is a pure function of the arguments and e, so a run is resumed from epoch and position alone:
+    `batches.epoch(e)[position:]`. The batches do not depend on the number of processes; `shard` divides a batch among
+    them.
 
     Args:
-        lengths: [N] or [N, F], how long each example is as it will stand in a tensor (beginning and end included).
-        tokens: the most padded cells of a batch.
-        sentences: the most examples of a batch.
-        seed: of both shuffles.
-        pool: how many examples are sorted together; None for all of them. Larger pads less and mixes less; make it
-            many times a batch.
-        shuffle: False for evaluation: sorted by length, always the same.
-        overlong: an example that exceeds the budget alone is an error ("refuse") or left out ("drop"; see `dropped`).
-        weights: [N], how often each example is learned from in an epoch, drawn anew where that is a fraction; None for
-            once. Not for evaluation.
+        lengths: length of each example in a padded tensor, including `<s>` and `</s>`, [N] or [N, F].
+        tokens: maximum number of padded cells per batch.
+        sentences: maximum number of examples per batch.
+        seed: seed of both shuffles.
+        pool: number of examples that are sorted together; None for all. A larger pool needs less padding but shuffles
+            less; it should be many times the batch size.
+        shuffle: False for evaluation: sorted by length, the same in each epoch.
+        overlong: an example that exceeds the budget by itself raises an error ("refuse") or is left out ("drop"; see
+            `dropped`).
+        weights: number of times each example occurs per epoch, [N]; a fraction is sampled in each epoch. None for once.
+            For training only.
 
     >>> batches = Batches([3, 9, 4, 8, 3], tokens=20, shuffle=False)
     >>> [batch.tolist() for batch in batches.epoch(0)], round(batches.padding_waste(), 3)
@@ -78,25 +79,25 @@ class Batches:
         self._planned: tuple[int, list[Indices]] | None = None
 
     def epoch(self, number: int) -> list[Indices]:
-        """The batches of an epoch, each the indices of its examples."""
+        """Return the batches of an epoch, each as the indices of its examples."""
         if not self.shuffle:
-            number = 0
+            number = 0  # all epochs share one cached plan
         if self._planned is None or self._planned[0] != number:
             self._planned = number, self._plan(number)
         return self._planned[1]
 
     def after(self, epoch: int = 0, position: int = 0) -> Iterator[NumberedBatch]:
-        """The batches from a place on, through all epochs to come."""
+        """Yield the batches from a position onwards, over all following epochs without end."""
         while True:
             for place, batch in enumerate(self.epoch(epoch)[position:], start=position):
                 yield NumberedBatch(epoch, place, batch)
             epoch, position = epoch + 1, 0
 
     def shard(self, batch: Indices, rank: int, world: int) -> Indices:
-        """The part of a batch that process `rank` of `world` works on.
+        """Return the shard of a batch for process `rank` of `world`.
 
-        The parts are disjoint, make up the batch, and are balanced: the longest examples first, each to the process
-        that has the fewest tokens so far. With fewer examples than processes some parts are empty.
+        The shards partition the batch and are balanced greedily: examples are assigned in order of descending length,
+        each to the process with the fewest tokens so far. With fewer examples than processes some shards are empty.
         """
         if not 0 <= rank < world:
             raise DataError(f"rank {rank} of {world} processes; ranks are 0 to {world - 1}")
@@ -105,13 +106,14 @@ class Batches:
         mine = []
         for place in np.argsort(-costs, kind="stable"):
             lightest = int(loads.argmin())
+            # At least 1, so that empty examples are distributed as well.
             loads[lightest] += max(int(costs[place]), 1)
             if lightest == rank:
                 mine.append(int(place))
-        return batch[np.array(sorted(mine), np.int64)]
+        return batch[np.array(sorted(mine), np.int64)]  # in the order of the batch
 
     def padding_waste(self, epoch: int = 0) -> float:
-        """The share of padded cells that are padding in an epoch."""
+        """Return the fraction of the cells of an epoch's batches that are padding."""
         real = padded = 0
         for batch in self.epoch(epoch):
             rows = self.lengths[batch]
@@ -120,7 +122,7 @@ class Batches:
         return 1 - real / padded if padded else 0.0
 
     def _fitting(self, overlong: str) -> tuple[Indices, Indices]:
-        """The examples that fit the budget, and those that do not."""
+        """Return the indices of the examples that fit the budget, and of those that do not."""
         if overlong not in ("refuse", "drop"):
             raise DataError(f"overlong is {overlong!r}; it can be 'refuse' or 'drop'")
         costs = self.lengths.sum(1)
@@ -146,13 +148,13 @@ class Batches:
         return [batches[place] for place in permutation(len(batches), self.seed, epoch, _BATCHES)]
 
     def _cut(self, pool: Indices) -> Iterator[Indices]:
-        """Sort a pool by length (ties stay in random order) and cut it greedily.
+        """Sort a pool by length (ties stay in random order) and cut it greedily into batches.
 
-        By the last field first, and by the others up and down in turn, so that a batch that reaches from one length of
-        the last field into the next finds the others as long there as it left them.
+        The last field is the primary key. The other fields are sorted in alternating direction, ascending and
+        descending, so that their lengths do not jump where a batch spans two lengths of the last field.
         """
         rows = self.lengths[pool]
-        last, others = rows[:, -1], rows[:, :-1].sum(1)
+        last, others = rows[:, -1], rows[:, :-1].sum(1)  # [N], [N]
         pool = pool[np.lexsort((np.where(last % 2, -others, others), last))]
         rows = self.lengths[pool]
         begin = 0
@@ -162,10 +164,12 @@ class Batches:
             begin = end
 
     def _affordable(self, rows: NDArray[np.int64]) -> int:
-        """Return how many of these rows, from the first on, make a batch within the budget."""
+        """Return the number of leading rows that form a batch within the budget."""
         most = len(rows) if self.sentences is None else min(len(rows), self.sentences)
         if self.tokens is None:
             return most
+        # An upper bound by the first row, which limits the work of the cumulative maximum below.
         most = min(most, max(self.tokens // max(int(rows[0].sum()), 1), 1))
+        # Cost of the first n rows for every n: it is ascending, so a binary search finds the largest that fits.
         costs = np.maximum.accumulate(rows[:most]).sum(1) * np.arange(1, most + 1)
         return max(int(np.searchsorted(costs, self.tokens, side="right")), 1)

@@ -1,4 +1,4 @@
-"""BPE-dropout: words are cut in other ways in each epoch (Provilkov et al. 2020)."""
+"""BPE-dropout: random segmentation of words in each epoch (Provilkov et al. 2020)."""
 
 from __future__ import annotations
 
@@ -16,26 +16,27 @@ from regard.data.fields.column import Column
 from regard.data.fields.tokenizer import Tokenizer
 from regard.data.problems import DataError
 
-_WAYS = 1024  # of each word: what it is cut into is drawn from so many, each drawn once from the distribution
-_KEPT = 1_000_000  # ways that are remembered
-_CHANCES = 256  # that are drawn for each way; a longer word has them again
-_PLACES = 2**24  # more than the words of any text
+_WAYS = 1024  # segmentations sampled per word; each occurrence of the word uses one of them
+_KEPT = 1_000_000  # size of the cache of segmentations
+_CHANCES = 256  # random numbers per segmentation; reused cyclically if a word needs more
+_PLACES = 2**24  # more than the words of any text, so that (text, word) pairs have distinct numbers
 _DRAWN, _LEFT_OUT = 21, 22
-_TOGETHER = 1024  # texts that are cut together
+_TOGETHER = 1024  # texts segmented per call
 
 
 class BPEDropout:
-    """Fresh segmentations of texts that are stored as ids, as a function of seed, epoch and the number of the text.
+    """Random segmentations of texts stored as ids, as a function of seed, epoch and index of the text.
 
-    While a word is cut, each possible merge is left out with probability `rate`, at each step anew; the first of those
-    that are left, in the order they were learned, is made (Provilkov et al. 2020, algorithm 1). A word is cut in one of
-    1,024 ways that are drawn so beforehand, so that frequent words are looked up.
+    At each merge step every possible merge is dropped with probability `rate`, and the remaining one of highest
+    priority is applied (Provilkov et al. 2020, algorithm 1). Each word has 1,024 possible segmentations, sampled in
+    this way and cached, so that frequent words need only a lookup.
 
     Args:
-        tokenizer: of byte-level BPE; it is not changed, and by itself cuts without dropout.
-        rate: the probability of leaving a merge out.
-        seed: of all draws.
-        longest: the most ids that a model has room for; a text that would be longer stays as it is. None for no limit.
+        tokenizer: a byte-level BPE tokenizer; it is not modified and itself segments without dropout.
+        rate: the probability of dropping a merge.
+        seed: the random seed.
+        longest: maximum number of ids that the model accepts; a text whose new segmentation is longer keeps the
+            original one. None for no limit.
 
     >>> bpe = Tokenizer.train(["lower lowest newer newest"] * 9, kind="bpe", size=270)
     >>> ids = bpe.encode("newest lowest")
@@ -60,14 +61,15 @@ class BPEDropout:
         self._ways: dict[tuple[str, int], list[int]] = {}
 
     def __call__(self, texts: Sequence[Sequence[int]], *, numbers: Sequence[int], epoch: int) -> list[list[int]]:
-        """Other segmentations of some texts.
+        """Return random segmentations of some texts.
 
         Args:
-            texts: the ids of each, as the tokenizer cuts it.
-            numbers: of the texts; that of a text decides what is drawn for it, whatever stands beside it.
+            texts: the ids of each text, as segmented by the tokenizer.
+            numbers: index of each text; its segmentation depends on this index and not on the other texts of the call.
             epoch: the epoch.
         """
         parts = [[part for chunk in self._chunks(ids) for part in self._parts(chunk)] for ids in texts]
+        # A distinct number per word occurrence: its hash selects the segmentation, independently of the other texts.
         places = [
             number * _PLACES + place for number, row in zip(numbers, parts, strict=True) for place in range(len(row))
         ]
@@ -82,7 +84,7 @@ class BPEDropout:
         return found
 
     def _chunks(self, ids: Sequence[int]) -> Iterator[tuple[int, ...]]:
-        """Ids from one space to the next; a special one by itself."""
+        """Yield the ids between spaces as chunks; special ids are chunks by themselves."""
         begin = 0
         for end, index in enumerate(ids):
             if end > begin and (self._begins[index] or index < self._special or ids[begin] < self._special):
@@ -92,7 +94,7 @@ class BPEDropout:
             yield tuple(ids[begin:])
 
     def _parts(self, chunk: tuple[int, ...]) -> Sequence[str | int]:
-        """The words of a chunk, which no merge reaches across, in the letters of their bytes."""
+        """Return the words of a chunk, in the byte alphabet; merges do not cross word boundaries."""
         if chunk[0] < self._special:
             return chunk
         if chunk not in self._words:
@@ -100,11 +102,11 @@ class BPEDropout:
         return self._words[chunk]
 
     def _way(self, word: str, way: int) -> list[int]:
-        """One of the ways to cut a word."""
+        """Return the segmentation of a word with the given index, from the cache if possible."""
         found = self._ways.get((word, way))
         if found is None:
             if len(self._ways) >= _KEPT:
-                self._ways.clear()
+                self._ways.clear()  # the simplest eviction: frequent words return quickly
             found = self._ways[word, way] = self._cut(word, way)
         return found
 
@@ -119,18 +121,19 @@ class BPEDropout:
             ]
             if not merges:
                 return [self._numbers[piece] for piece in pieces]
-            _, place = min(merges)
+            _, place = min(merges)  # highest priority first, then leftmost
             pieces[place : place + 2] = [pieces[place] + pieces[place + 1]]
 
 
 def resegment(corpus: Corpus, dropouts: Mapping[str, BPEDropout], epoch: int, *, tokens: int | None = None) -> Corpus:
-    """Return a corpus with the texts of some fields cut anew, as they are in an epoch.
+    """Return a corpus in which the texts of some fields are segmented randomly for an epoch.
 
     Args:
-        corpus: the texts as they were encoded.
-        dropouts: what cuts the texts of each field.
+        corpus: the texts in their original segmentation.
+        dropouts: the BPE-dropout of each field.
         epoch: the epoch.
-        tokens: cells of a batch; an example that alone would take more stays as it is. None for no limit.
+        tokens: budget of a batch in cells; an example that would exceed it by itself keeps its original segmentation.
+            None for no limit.
     """
     fields = {name: _rows(corpus, name, dropout, epoch) for name, dropout in dropouts.items()}
     if tokens is not None:
@@ -142,12 +145,13 @@ def resegment(corpus: Corpus, dropouts: Mapping[str, BPEDropout], epoch: int, *,
 
 
 def _column(rows: Sequence[NDArray[np.int32]]) -> Column:
-    """Return the ids of all texts as a field of tokens stores them."""
+    """Return the ids of all texts as the column of a token field."""
+    # The empty array lets `concatenate` accept a corpus without texts.
     return Column({"ids": np.concatenate([*rows, np.empty(0, np.int32)])}, {"ids": np.cumsum([0, *map(len, rows)])})
 
 
 def _rows(corpus: Corpus, name: str, dropout: BPEDropout, epoch: int) -> list[NDArray[np.int32]]:
-    """The ids of each text of a field."""
+    """Return the newly segmented ids of each text of a field."""
     ids, offsets, found = corpus.ids(name), corpus.offsets(name).tolist(), []
     for begin in range(0, len(corpus), _TOGETHER):
         numbers = range(begin, min(begin + _TOGETHER, len(corpus)))

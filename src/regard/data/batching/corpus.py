@@ -1,4 +1,4 @@
-"""Corpus: the encoded fields of all examples, in files that are mapped into memory."""
+"""Corpus: the encoded fields of all examples, in memory-mapped files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from regard.data.fields.field import Field
 from regard.data.fingerprint import fingerprint
 from regard.data.problems import DataError, FileNotes, SkippedLines
 
-FORMAT = 3  # a field may have several files
+FORMAT = 3  # version of the file layout, part of the cache key; 3: a field may have several files
 _ABANDONED = 24 * 3600.0
 _REBUILT = "remove the folder, and it is built again"
 
@@ -34,17 +34,17 @@ Ids = NDArray[Any]
 
 
 class Corpus:
-    """Encoded examples, by number, straight from disk: a corpus may be larger than memory.
+    """Encoded examples by index, memory-mapped from disk: a corpus may be larger than memory.
 
-    A folder holds `corpus.json` and the parts of each field: the rows of all examples one after another
-    (`<field>.<part>`), and where each begins (`<field>.<part>.offsets`, int64) unless all have as many. The kind of a
-    field says which parts it has, and of which type (`Field.parts`); texts are ids without beginning and end.
+    A folder contains `corpus.json` and the parts of each field: the concatenated rows of all examples
+    (`<field>.<part>`) and their offsets (`<field>.<part>.offsets`, int64), unless all examples have the same number of
+    rows. The kind of a field defines its parts and their types (`Field.parts`). Texts are ids without `<s>` and `</s>`.
 
     Attributes:
         kinds: the kind of each field, by name.
-        skipped: lines that the reader left out.
-        file_notes: notes on files that were changed or looked damaged when they were read.
-        parts: examples of each part of a mixture; of all where there is one.
+        skipped: lines that the reader skipped.
+        file_notes: notes on files that were converted or looked damaged.
+        parts: number of examples of each part of a mixture; a single number for other data.
 
     >>> from regard.data import Tokenizer, TokensField
     >>> from regard.systems.translation.digits import Digits
@@ -56,7 +56,7 @@ class Corpus:
     """
 
     def __init__(self, folder: str | Path, fields: Mapping[str, Field[Any]]) -> None:
-        """Open a folder that `build` made of these fields."""
+        """Open a folder written by `build` with these fields."""
         self.folder = Path(folder)
         self.kinds: dict[str, Field[Any]] = dict(fields)
         try:
@@ -102,20 +102,21 @@ class Corpus:
         workers: int | None = None,
         progress: Progress | None = None,
     ) -> Corpus:
-        """Return the corpus of these examples: from the cache if it is there, else encoded once and kept.
+        """Return the corpus of these examples, from the cache if it exists; otherwise encode and cache them.
 
-        The key of the cache is everything that decides the values: the bytes of the files, the settings of the
-        reader, the kinds of the fields with their encoders, the format. It is built beside and renamed when whole, so
-        a build that was killed leaves nothing that could be taken for a corpus. Examples stream through; they are never
-        all in memory.
+        The cache key is a hash of everything that determines the values: the bytes of the files, the settings of the
+        reader, the kinds of the fields with their encoders, and the format version. The corpus is written to a
+        temporary folder and renamed when complete, so an interrupted build leaves no partial corpus. Examples are
+        streamed, so they need not fit in memory.
 
         Args:
             examples: a reader, or generated data.
-            fields: the kind of each field to keep, with its encoder.
-            cache: the folder of caches; it is made if needed. The data's own folder is never written to.
-            workers: processes to encode in; 0 for this one with the library's threads, None for several if the files
-                are large and there are more than 4 cores.
-            progress: called with the number of examples so far; None draws a bar on a terminal if the files are large.
+            fields: the kind of each field to store, with its encoder.
+            cache: folder of all caches, created if missing. The folder of the data is never written to.
+            workers: number of encoding processes; 0 encodes in this process with the threads of the tokenizers library;
+                None uses several if the files are large and there are more than 4 cores.
+            progress: called with the number of examples so far; None shows a progress bar on a terminal if the files
+                are large.
         """
         key = _key(examples, fields)
         folder = Path(cache) / key
@@ -123,14 +124,15 @@ class Corpus:
             try:
                 return cls(folder, fields)
             except DataError:
-                shutil.rmtree(folder)
+                shutil.rmtree(folder)  # damaged: build it again
         Path(cache).mkdir(parents=True, exist_ok=True)
         _sweep(Path(cache))
         building = Path(tempfile.mkdtemp(prefix=f".building-{key}-", dir=cache))
-        building.chmod(Path(cache).stat().st_mode)  # whoever may read the cache may read what is in it
+        building.chmod(Path(cache).stat().st_mode)  # mkdtemp is private: use the permissions of the cache
         try:
             _write(building, examples, fields, workers, progress)
             write_checksum(building)
+            # Files that changed during the build would be cached under the key of their old content.
             if _key(examples, fields) != key:
                 changed = ", ".join(map(str, examples.files))
                 raise DataError(f"{changed}: changed while being read; start again when nothing writes there")
@@ -170,22 +172,22 @@ class Corpus:
         return np.diff(self.offsets(field))
 
     def ids(self, field: str) -> Ids:
-        """Return all ids of a field one after another: the rows of its main part."""
+        """Return the concatenated ids of a field: the rows of its main part."""
         return self.column(field).values[self.kinds[field].parts[0].name]
 
     def counts(self, field: str) -> NDArray[np.int64]:
-        """Return how much there is to predict in each example, [N]."""
+        """Return the number of tokens or values to predict in each example, [N]."""
         column = self.column(field)
         return self.kinds[field].predicted(column)
 
     def offsets(self, field: str) -> NDArray[np.int64]:
-        """Return where each example begins in `ids`, and where the last ends, [N + 1]."""
+        """Return the offset of each example in `ids`, with the end of the last one, [N + 1]."""
         return self.column(field).offsets[self.kinds[field].parts[0].name]
 
     def sums(self) -> dict[str, str]:
-        """Return checksums of all values, and of where the examples begin, by field and part.
+        """Return checksums of the values and offsets of each part of each field.
 
-        The main part is named `ids` whatever its kind, so that checkpoints of earlier formats agree with the same data.
+        The main part is named `ids` for every kind, for compatibility with checkpoints of earlier formats.
         """
         found, files = dict[str, str](), sums_of(self.folder)
         for field, kind in self.kinds.items():
@@ -197,7 +199,7 @@ class Corpus:
         return found
 
     def replaced(self, columns: Mapping[str, Column]) -> Corpus:
-        """Return the same examples with other values in some fields, which are in memory."""
+        """Return a corpus with the columns of some fields replaced by columns in memory."""
         other = copy.copy(self)
         other._columns = {**self._columns, **columns}
         return other
@@ -213,14 +215,15 @@ class Corpus:
 
 
 def _ascend(offsets: NDArray[np.int64], rows: int) -> bool:
-    """Return whether offsets lead from the first row to the last, and never back."""
+    """Return whether offsets are ascending from 0 to the number of rows."""
     return bool(offsets[0] == 0 and offsets[-1] == rows and (offsets[1:] >= offsets[:-1]).all())
 
 
 def _key(examples: Examples, fields: Mapping[str, Field[Any]]) -> str:
-    """Return the name of everything that decides the values."""
+    """Return the cache key: a hash of everything that determines the stored values."""
     described = [f"{name}:{type(field).__qualname__}:{field.fingerprint}" for name, field in fields.items()]
-    unpacked = [f"gz: {path.suffix == '.gz'}" for path in examples.files]  # the one thing that a name decides
+    # Paths are not part of the key, but the suffix decides whether the content is decompressed.
+    unpacked = [f"gz: {path.suffix == '.gz'}" for path in examples.files]
     return fingerprint([f"format {FORMAT}", examples.settings(), *described, *unpacked], examples.files)
 
 
@@ -231,7 +234,7 @@ def _write(
     workers: int | None,
     progress: Progress | None,
 ) -> None:
-    """Encode everything into a folder; `corpus.json` comes last."""
+    """Encode all examples into a folder; `corpus.json` is written last."""
     counts, notes = list[int](), FileNotes()
     with ExitStack() as stack:
         files = {
@@ -245,7 +248,7 @@ def _write(
                 counts[-1] += chunk.size
                 for (name, part), file in files.items():
                     file.write(chunk.fields[name][part])
-                    # The captions of a picture follow each other: the picture is one file.
+                    # Captions of one picture are consecutive examples: report a note on its file once.
                     for note in dict.fromkeys(chunk.fields[name][part].notes):
                         notes.add(note)
     about = {
@@ -261,7 +264,7 @@ def _write(
 
 
 class _PartFile:
-    """The file of one part of a field, and that of its offsets where it has one."""
+    """Writer of the file of one part of a field, and of its offsets if it has any."""
 
     def __init__(self, folder: Path, field: str, part: Part) -> None:
         self.total = 0
@@ -289,7 +292,7 @@ class _PartFile:
 
 
 def _move(building: Path, folder: Path) -> None:
-    """Give the whole folder its name; if another process was first, theirs is the same."""
+    """Rename the complete folder; if another process was faster, use its corpus, which is identical."""
     try:
         building.rename(folder)
     except OSError:
@@ -298,7 +301,7 @@ def _move(building: Path, folder: Path) -> None:
 
 
 def _sweep(cache: Path) -> None:
-    """Remove what builds that were killed long ago left behind."""
+    """Remove temporary folders of builds that were killed more than a day ago."""
     for left in cache.glob(".building-*"):
         try:
             newest = max(entry.stat().st_mtime for entry in (left, *left.iterdir()))

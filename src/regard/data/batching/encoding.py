@@ -1,4 +1,4 @@
-"""Examples to ids, in chunks, in several processes when it is worth it."""
+"""Encoding of examples in chunks, in several processes if the files are large."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ from regard.data.problems import DataError, shortened
 
 CHUNK = Field.CHUNK
 LARGE = 64 * 2**20
-FEW, MANY = 4, 8  # cores: the library's own threads keep a few busy, one reader feeds no more than so many
+# Up to FEW cores are used well by the threads of the tokenizers library; one reader cannot feed more than MANY.
+FEW, MANY = 4, 8
 
 Progress = Callable[[int], None]
 
 
 class Chunk(NamedTuple):
-    """Some examples: the rows of each part of each field."""
+    """Encoded examples: the rows of each part of each field."""
 
     size: int
     fields: dict[str, dict[str, EncodedRows]]
@@ -33,7 +34,7 @@ class Chunk(NamedTuple):
 def encode_chunks(
     examples: Examples, fields: Mapping[str, Field[Any]], workers: int | None, progress: Progress | None
 ) -> Iterator[Chunk]:
-    """Yield the chunks of all examples in order; no more than a few at a time are in memory."""
+    """Yield the encoded chunks of all examples in order; only a few are in memory at a time."""
     large = sum(path.stat().st_size for path in examples.files) > LARGE
     if workers is None:
         cores = os.cpu_count() or 1
@@ -50,7 +51,7 @@ def encode_chunks(
 
 
 def encode(examples: Sequence[Example], fields: Mapping[str, Field[Any]]) -> Chunk:
-    """Return some examples as rows of each part of each field."""
+    """Encode some examples: the rows of each part of each field."""
     return Chunk(len(examples), {name: _encoded(examples, name, field) for name, field in fields.items()})
 
 
@@ -70,7 +71,7 @@ def _encoded(examples: Sequence[Example], name: str, field: Field[Any]) -> dict[
 
 
 def _checked(values: Sequence[Any], name: str, field: Field[Any]) -> dict[str, EncodedRows]:
-    """Return encoded values, each part of which has as many rows per example as it says."""
+    """Encode values and check that each part has its fixed number of rows per example."""
     found = field.encode(values)
     for part in field.parts:
         if part.rows is not None and (odd := found[part.name].counts != part.rows).any():
@@ -80,7 +81,7 @@ def _checked(values: Sequence[Any], name: str, field: Field[Any]) -> dict[str, E
 
 
 def _apart(parts: Iterator[list[Example]], fields: Mapping[str, Field[Any]], workers: int) -> Iterator[Chunk]:
-    """Encode in other processes, two chunks per process ahead."""
+    """Encode in worker processes, with at most two chunks per process in flight."""
     # A forked child would inherit the threads of torch and tokenizers in whatever state they are in.
     pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_begin, initargs=(dict(fields),))
     waiting: deque[Future[Chunk]] = deque()
@@ -109,7 +110,7 @@ def _work(chunk: list[Example]) -> Chunk:
 
 @contextmanager
 def _reported(progress: Progress | None, large: bool) -> Iterator[Progress]:
-    """Yield a function that reports the count: the caller's, a bar for large files, or none."""
+    """Yield a function that reports the count: the caller's, a progress bar for large files, or a no-op."""
     if progress is not None or not large:
         yield progress or (lambda _: None)
         return

@@ -15,18 +15,18 @@ from regard.data.batching.bpe_dropout import BPEDropout, resegment
 
 
 class BatchPosition(NamedTuple):
-    """Place of a batch in a run."""
+    """Position of a batch in a run."""
 
     epoch: int
     position: int
 
 
 class Feed(abc.ABC):
-    """Batches as a function of epoch and position, each divided among the processes of a run.
+    """Batches as a function of epoch and position, each sharded among the processes of a run.
 
     Attributes:
-        per_epoch: batches of the first epoch.
-        dropped: examples that no batch has room for.
+        per_epoch: number of batches in the first epoch.
+        dropped: number of examples that exceed the budget of a batch.
     """
 
     per_epoch: int
@@ -34,11 +34,11 @@ class Feed(abc.ABC):
 
     @property
     def unwrapped(self) -> Feed:
-        """The feed whose batches these are, where they are those of another with something done to them."""
+        """The innermost feed, without wrappers such as augmentation."""
         return self
 
     def after(self, epoch: int, position: int) -> Iterator[BatchPosition]:
-        """The places from here on, without end; by default all epochs have as many batches."""
+        """Yield the positions from here onwards, without end; by default all epochs have the same number of batches."""
         while True:
             for number in range(position, self.per_epoch):
                 yield BatchPosition(epoch, number)
@@ -46,19 +46,19 @@ class Feed(abc.ABC):
 
     @abc.abstractmethod
     def tokens(self, place: BatchPosition) -> int:
-        """Return the number of tokens that all processes together learn from there."""
+        """Return the number of target tokens of the batch at a position, over all processes."""
 
     @abc.abstractmethod
     def batch(self, place: BatchPosition, rank: int = 0, world: int = 1) -> Batch:
-        """Return the batch that process `rank` of `world` learns from there."""
+        """Return the shard of the batch at a position for process `rank` of `world`."""
 
     @abc.abstractmethod
     def __str__(self) -> str:
-        """One clause for people."""
+        """Describe the feed in one clause, for the log."""
 
 
 class WrappedFeed(Feed):
-    """Batches of another feed with something done to them; a subclass says what in `batch`.
+    """Base of feeds that transform the batches of another feed; a subclass overrides `batch`.
 
     Args:
         inner: the other feed.
@@ -80,7 +80,7 @@ class WrappedFeed(Feed):
 
 
 class _Planned(NamedTuple):
-    """One epoch: its collator, its batches, and the number of tokens of each example."""
+    """Plan of an epoch: its collator, its batches, and the number of target tokens of each example."""
 
     collate: Collator
     batches: Batches
@@ -88,14 +88,13 @@ class _Planned(NamedTuple):
 
 
 class ExampleFeed(Feed):
-    """Examples of similar length side by side, in an order that changes with the epoch.
+    """Batches of examples of similar length, shuffled in each epoch.
 
     Args:
-        corpus: where they are.
-        counted: the field whose values are predicted.
-        tokens, sentences, seed, shuffle, pool, weights: as of `Batches`; an example that exceeds the budget is left
-            out.
-        dropouts: fields whose texts are cut anew in each epoch. The batches of an epoch are made by the lengths in it.
+        corpus: the examples.
+        counted: the field whose tokens are counted as targets.
+        tokens, sentences, seed, shuffle, pool, weights: as in `Batches`; an example that exceeds the budget is dropped.
+        dropouts: BPE-dropout per field: each epoch has new segmentations, and its batches are planned by their lengths.
     """
 
     def __init__(
@@ -129,6 +128,7 @@ class ExampleFeed(Feed):
         self._cut: Callable[[int], _Planned] = lambda epoch: planned(
             resegment(corpus, self.dropouts, epoch, tokens=tokens)
         )
+        # Only the last plan is cached: with dropout it contains a whole corpus in memory.
         self._last = (0, self._cut(0) if self.dropouts else planned(corpus))
         self.collate, self.batches = self._last[1].collate, self._last[1].batches
         self.per_epoch = len(self.batches.epoch(0))
@@ -165,16 +165,16 @@ class ExampleFeed(Feed):
 
 
 class StreamFeed(Feed):
-    """All texts of a corpus as one, read in rows side by side, window after window (see `Stream`).
+    """All texts of a corpus as one stream, in parallel rows, window after window (see `Stream`).
 
-    The rows are divided among the processes. Every epoch is the same.
+    The rows are sharded among the processes. All epochs are identical.
 
     Args:
-        corpus: where the texts are.
-        field: the field that holds them.
-        rows: how many rows.
-        window: tokens of a row in a batch.
-        ends: whether an end-of-sentence stands behind each text.
+        corpus: the texts.
+        field: name of the text field.
+        rows: number of parallel rows, over all processes.
+        window: tokens per row and batch.
+        ends: whether to append an end-of-sentence token to each text.
     """
 
     def __init__(self, corpus: Corpus, field: str, *, rows: int, window: int, ends: bool) -> None:
@@ -188,7 +188,8 @@ class StreamFeed(Feed):
     def batch(self, place: BatchPosition, rank: int = 0, world: int = 1) -> Batch:
         window = self.stream[place.position]
         mine = slice(rank, None, world)
-        text = torch.cat((window.text, window.target[:, -1:]), dim=1)[mine]
+        # A language model takes T + 1 tokens and shifts them itself: the input, and the last target.
+        text = torch.cat((window.text, window.target[:, -1:]), dim=1)[mine]  # [B / world, T + 1]
         rows = tuple(range(self.stream.batch)[mine])
         return Batch({self.field: text}, rows, window.target[mine].numel(), window.begins)
 

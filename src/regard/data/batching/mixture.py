@@ -1,4 +1,4 @@
-"""Several corpora as one, each with a weight."""
+"""Mixture of several corpora, each with a sampling weight."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from regard.data.batching.order import splitmix64
 from regard.data.example import Example, Examples
 from regard.data.problems import NAMED, DataError, SkippedLines
 
-_ROUNDS = 3  # apart from the orders of `Batches`, which are drawn with 1 and 2
+_ROUNDS = 3  # hash stream of this module; `Batches` uses 1 and 2 for its shuffles
 
 
 @dataclass(frozen=True)
 class Mixture:
-    """Examples of several corpora one after another. Weights are no part of them: see `repeated`.
+    """Concatenated examples of several corpora. Weights do not affect the stored data; see `repeat_rows`.
 
     Args:
         parts: the corpora.
-        weights: how often an example of each is learned from in an epoch.
+        weights: number of times that an example of each corpus occurs per epoch.
 
     >>> from regard.systems.translation.digits import Digits
     >>> both = Mixture((Digits("copy", size=2), Digits("reverse", size=3)), (3.0, 0.5))
@@ -40,27 +40,27 @@ class Mixture:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Those of all corpora."""
+        """The files of all corpora."""
         return tuple(chain.from_iterable(part.files for part in self.parts))
 
     @property
     def skipped(self) -> SkippedLines:
-        """Lines that all corpora left out."""
+        """The skipped lines of all corpora."""
         each = [part.skipped for part in self.parts]
         return SkippedLines(
             sum(one.count for one in each), list(chain.from_iterable(one.first for one in each))[:NAMED]
         )
 
     def settings(self) -> str:
-        """Those of all corpora; ids do not depend on weights."""
+        """Return the settings of all corpora, without weights, on which ids do not depend."""
         return f"Mixture({', '.join(part.settings() for part in self.parts)})"
 
     def each(self, make: Callable[[Examples], Examples]) -> Mixture:
-        """The mixture of what is made of each corpus."""
+        """Return a mixture with a function applied to each corpus."""
         return replace(self, parts=tuple(map(make, self.parts)))
 
     def row_weights(self, counts: tuple[int, ...] | list[int]) -> NDArray[np.float64]:
-        """The weight of each row of a corpus that has so many rows of each part, [N]."""
+        """Return the weight of each example, [N], from the number of examples of each part."""
         return np.repeat(np.array(self.weights), counts)
 
     def __iter__(self) -> Iterator[Example]:
@@ -68,7 +68,7 @@ class Mixture:
 
 
 def repeat_rows(rows: NDArray[np.int64], weights: NDArray[np.float64], seed: int, epoch: int) -> NDArray[np.int64]:
-    """Rows as often as an epoch learns from them: w times, or for a fraction as often as a hash of row and epoch says.
+    """Repeat each row by its weight; a fractional part is rounded up or down by a hash of row and epoch.
 
     >>> rows, weights = np.arange(4), np.array([2.0, 1.0, 0.5, 0.5])
     >>> [repeat_rows(rows, weights, seed=0, epoch=epoch).tolist() for epoch in (0, 4)]

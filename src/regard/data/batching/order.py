@@ -1,4 +1,4 @@
-"""Orders that look random and are a function of their seeds, the same on every machine and with every NumPy."""
+"""Pseudo-random permutations by hashing, reproducible on every machine and with every NumPy version."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
 
 
 def splitmix64(values: NDArray[np.uint64], *seeds: int) -> NDArray[np.uint64]:
-    """Each value hashed with the seeds, by SplitMix64 (Steele, Lea and Flood 2014).
+    """Hash each value with the seeds by SplitMix64 (Steele, Lea and Flood 2014).
 
     >>> splitmix64(np.arange(3, dtype=np.uint64), 0) % np.uint64(100)
     array([45, 14, 52], dtype=uint64)
     """
     hashed = values.astype(np.uint64)
-    for seed in (0, *seeds):  # in place, for generated data hash a few values for each example
+    for seed in (0, *seeds):  # in place: generated data call this for each example, where allocations dominate
         hashed += _step(seed)
         hashed ^= hashed >> _SHIFTS[0]
         hashed *= _FACTORS[0]
@@ -30,7 +30,7 @@ def splitmix64(values: NDArray[np.uint64], *seeds: int) -> NDArray[np.uint64]:
 
 
 def permutation(count: int, *seeds: int) -> NDArray[np.int64]:
-    """A random order of 0 ... count - 1.
+    """Return a pseudo-random permutation of 0 ... count - 1.
 
     >>> permutation(5, 1).tolist() == permutation(5, 1).tolist() != permutation(5, 2).tolist()
     True
@@ -40,7 +40,7 @@ def permutation(count: int, *seeds: int) -> NDArray[np.int64]:
 
 @lru_cache(maxsize=1024)
 def _step(seed: int) -> np.uint64:
-    """Return what a seed adds to the values: its hash, and SplitMix64's increment."""
+    """Return the increment of a seed: its hash plus the increment of SplitMix64."""
     x = (seed + _INCREMENT) % 2**64
     for shift, factor in zip(_SHIFTS, (*_FACTORS, np.uint64(1)), strict=True):
         x = (x ^ (x >> int(shift))) * int(factor) % 2**64

@@ -1,4 +1,4 @@
-"""One long text in windows, for language models that carry their state."""
+"""One long text in windows, for language models that carry their state between batches."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from regard.specials import EOS
 
 
 class StreamWindow(NamedTuple):
-    """Input and target of one window; `begins` where no state is carried in."""
+    """Input and target of one window; `begins` is True if the state is reset before it."""
 
     text: Tensor  # [B, T]
-    target: Tensor  # [B, T], text one place on
+    target: Tensor  # [B, T], text shifted by one position
     begins: bool
 
 
 class Stream:
-    """A text cut into B rows of equal length, read side by side in windows of T (Zaremba et al. 2014, section 4.1).
+    """A text cut into B parallel rows of equal length, in windows of T tokens (Zaremba et al. 2014, section 4.1).
 
-    Row b goes on in the next window where it stopped in this one, so the state of the model is carried from window to
-    window and is reset only where `begins` is true. Every window is a function of its number. Fewer than B tokens at
-    the end of the text are not read, and the first token of each row is not predicted: to measure perplexity on all
-    but one token, B = 1.
+    Row b of a window continues row b of the previous one, so the state of the model is carried from window to window
+    and reset only where `begins` is True. Each window is a function of its index. Up to B - 1 tokens at the end of the
+    text are dropped, and the first token of each row is not predicted. To measure perplexity on all tokens but one, use
+    B = 1.
 
     Args:
-        ids: the text, [N].
-        batch: B.
-        steps: T; the last window may be shorter.
-        ends: where to put an end-of-sentence: the places in `ids` before which one stands, ascending; none by default.
+        ids: ids of the text, [N].
+        batch: B, the number of rows.
+        steps: T, tokens per window; the last window may be shorter.
+        ends: ascending positions in `ids` before which an end-of-sentence token is inserted; none by default.
 
     >>> stream = Stream(range(10, 21), batch=2, steps=3)
     >>> len(stream), stream[0].text.tolist(), stream[0].target.tolist(), stream[1].text.tolist()
@@ -46,7 +46,7 @@ class Stream:
         if batch < 1 or steps < 1:
             raise DataError(f"a stream needs batch and steps of at least 1, not {batch} and {steps}")
         self._ids = np.asanyarray(ids)
-        self._ends = np.asarray(ends, dtype=np.int64) + np.arange(np.size(ends))  # where they stand in the whole text
+        self._ends = np.asarray(ends, dtype=np.int64) + np.arange(np.size(ends))  # positions after insertion
         self.tokens = len(self._ids) + len(self._ends)
         self.batch, self.steps, self.row = batch, steps, self.tokens // batch
         if self.row < 2:
@@ -54,7 +54,7 @@ class Stream:
 
     @classmethod
     def of(cls, corpus: Corpus, field: str = "text", *, batch: int, steps: int, eos: bool = True) -> Stream:
-        """The examples of a corpus one after another, with an end-of-sentence behind each if `eos`."""
+        """Return a stream of the concatenated examples of a corpus; `eos` appends an end-of-sentence token to each."""
         return cls(corpus.ids(field), batch=batch, steps=steps, ends=corpus.offsets(field)[1:] if eos else ())
 
     def __len__(self) -> int:
@@ -65,7 +65,7 @@ class Stream:
             raise IndexError(f"window {number} of {len(self)}")
         begin = number * self.steps
         width = min(self.steps, self.row - 1 - begin)
-        places = np.arange(self.batch)[:, None] * self.row + begin + np.arange(width + 1)
+        places = np.arange(self.batch)[:, None] * self.row + begin + np.arange(width + 1)  # [B, T + 1]
         ids = torch.from_numpy(self._at(places))
         return StreamWindow(ids[:, :-1].contiguous(), ids[:, 1:].contiguous(), begins=number == 0)
 
@@ -73,10 +73,11 @@ class Stream:
         return (self[number] for number in range(len(self)))
 
     def _at(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The ids at places of the whole text, ends of sentences included, without ever building that text."""
-        before = np.searchsorted(self._ends, places, side="left")
+        """Return the ids at positions of the text with inserted ends of sentences, which is never materialised."""
+        before = np.searchsorted(self._ends, places, side="left")  # ends inserted before each position
         inside = np.minimum(places - before, max(len(self._ids) - 1, 0))
         ids = self._ids[inside].astype(np.int64) if len(self._ids) else np.full(places.shape, EOS, np.int64)
         if len(self._ends):
+            # A position equal to an inserted end is that end; the index above is only a placeholder for it.
             ids[self._ends[np.minimum(before, len(self._ends) - 1)] == places] = EOS
         return ids

@@ -13,13 +13,13 @@ Ints = NDArray[np.int64]
 
 
 class Part(NamedTuple):
-    """One file of a field: rows of values, any number of them per example.
+    """One file of a field: rows of values, with a fixed or variable number of rows per example.
 
     Attributes:
-        name: last part of the name of the file: `source.ids`.
-        dtype: type of the values, by NumPy's name.
-        inner: shape of a row; () for single values.
-        rows: rows per example where all examples have as many; None where a second file says where each begins.
+        name: suffix of the file name, such as `ids` in `source.ids`.
+        dtype: NumPy dtype of the values.
+        inner: shape of a row; () for scalars.
+        rows: fixed number of rows per example; None if it varies and a second file contains the offsets.
     """
 
     name: str
@@ -29,12 +29,12 @@ class Part(NamedTuple):
 
 
 class EncodedRows(NamedTuple):
-    """Rows of some examples.
+    """Concatenated rows of several examples.
 
     Attributes:
-        values: rows of all examples one after another, [R, *inner].
+        values: rows of all examples, concatenated, [R, *inner].
         counts: number of rows of each example, [N].
-        notes: a sentence per unusual file, such as one that is cut off; it names the file.
+        notes: one note per unusual file, such as a truncated one, with the file name.
     """
 
     values: NDArray[Any]
@@ -44,11 +44,11 @@ class EncodedRows(NamedTuple):
 
 @dataclass(frozen=True)
 class Column:
-    """All values of a field, by part; example n has rows `offsets[part][n]` to `offsets[part][n + 1]`.
+    """Stored values of a field by part; example n has the rows `offsets[part][n]` to `offsets[part][n + 1]`.
 
     Attributes:
-        values: [R, *inner] of each part.
-        offsets: [N + 1] of each part.
+        values: values of each part, [R, *inner].
+        offsets: row offsets of each part, [N + 1].
     """
 
     values: Mapping[str, NDArray[Any]]
@@ -64,13 +64,13 @@ class Column:
         return [self.values[part][begin:end] for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
 
     def single(self, part: str, examples: Ints) -> NDArray[Any]:
-        """Return the one row of each of some examples, [B, *inner]."""
+        """Return the single row of each of some examples, [B, *inner]."""
         found: NDArray[Any] = self.values[part][self.offsets[part][examples]]
         return found
 
 
 def concatenate_rows(rows: Sequence[Sequence[Any]], dtype: str) -> EncodedRows:
-    """Return rows of numbers one after another.
+    """Concatenate rows of numbers.
 
     >>> concatenate_rows([[7, 8], [], [9]], "int32")
     EncodedRows(values=array([7, 8, 9], dtype=int32), counts=array([2, 0, 1]), notes=())

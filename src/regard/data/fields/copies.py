@@ -1,4 +1,4 @@
-"""Copies: ids by which the words of a source are copied into a target."""
+"""Copy mechanism: ids in a vocabulary extended by the unknown words of each source."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from regard.data.problems import DataError
 from regard.specials import PAD, UNK
 
 COPIES = "copies"
-"""The field of copies in a corpus."""
+"""Name of the field of copy ids in a corpus."""
 
 
 class CopySource(NamedTuple):
-    """A source as it can be copied.
+    """A source text with the ids for copying its tokens.
 
     Attributes:
-        words: as they were written, one per source token; none of tokenizers of pieces.
-        ids: by which they are copied, one per source token.
+        words: the original words, one per source token; empty for subword tokenizers.
+        ids: the ids in the extended target vocabulary, one per source token.
     """
 
     words: list[str]
@@ -35,10 +35,10 @@ class CopySource(NamedTuple):
 
 @dataclass(frozen=True)
 class CopyVocabulary:
-    """The target vocabulary of V ids, extended for each source by V + the position of each unknown word in it.
+    """Target vocabulary of V ids, extended per source: the unknown word at position i has the id V + i.
 
-    A word that occurs again has the id of its first occurrence. Tokenizers of words copy words; a joint tokenizer of
-    another kind copies its pieces, which extend nothing.
+    A repeated word has the id of its first occurrence. Word tokenizers copy words. A joint subword tokenizer copies
+    its pieces, which are all in the vocabulary, so it needs no extension.
 
     Attributes:
         source, target: the tokenizers.
@@ -64,7 +64,7 @@ class CopyVocabulary:
             )
 
     def source_of(self, texts: Sequence[str]) -> CopySource:
-        """Return a source of some texts, one after another, as it can be copied."""
+        """Return the copy ids of the concatenation of some texts."""
         if not self._of_words:
             return CopySource([], [*chain.from_iterable(self.source.encode_all(list(texts)))])
         words = [text[begin:end] for text in texts for begin, end in self.source.places(text)]
@@ -76,7 +76,7 @@ class CopyVocabulary:
         return CopySource(words, ids)
 
     def wanted(self, text: str, copied: CopySource) -> list[int]:
-        """Return the ids of a target, in which words that the vocabulary lacks can be those of its source."""
+        """Return the ids of a target; out-of-vocabulary words that occur in the source have extended ids."""
         ids = self.target.encode(text)
         if not self._of_words or UNK not in ids:
             return ids
@@ -88,18 +88,18 @@ class CopyVocabulary:
         ]
 
     def tokens(self, ids: Sequence[int], copied: CopySource) -> list[str]:
-        """Return each id as it can be shown; extended ones are words of the source."""
+        """Return a printable token per id; extended ids are words of the source."""
         size = self.size
         return [copied.words[one - size] if one >= size else self.target.tokens([one])[0] for one in ids]
 
     def text(self, ids: Sequence[int], copied: CopySource) -> str:
-        """Return the text of ids."""
+        """Decode ids to text."""
         if not self._of_words:
             return self.target.decode(ids)
         return self.target.joined([word for word in self.words(ids, copied) if word])
 
     def words(self, ids: Sequence[int], copied: CopySource) -> list[str]:
-        """Return the word of each id, empty of special ones other than the unknown word."""
+        """Return the word of each id; empty for special ids other than `<unk>`."""
         size = self.size
         return [copied.words[one - size] if one >= size else self.target.decode([one]) for one in ids]
 
@@ -120,13 +120,13 @@ class CopyVocabulary:
 
 @dataclass(frozen=True)
 class CopiesField(Field[FieldEncoder]):
-    """Ids of a source by which it is copied, [B, S], and `<field>_target`, those of its target, [B, T].
+    """Copy ids of a source, [B, S], and of its target in `<field>_target`, [B, T].
 
-    Values are pairs of the texts of a source and its target (`WithCopies`). Targets begin and end, as texts do that are
-    predicted.
+    Values are pairs of a source and a target text (`WithCopies`). Targets have `<s>` and `</s>`, as all predicted
+    texts.
 
     Attributes:
-        vocabulary: of both.
+        vocabulary: the extended vocabulary.
     """
 
     LEARNS: ClassVar[bool] = False
@@ -161,10 +161,10 @@ class CopiesField(Field[FieldEncoder]):
 
 @dataclass(frozen=True)
 class WithCopies(WrappedExamples):
-    """Examples with a field more: the pair of the texts of a source and its target.
+    """Examples with an additional field: the pair of source and target texts.
 
     Attributes:
-        source, target: names of the fields.
+        source, target: names of the source and target fields.
     """
 
     source: str
@@ -172,13 +172,13 @@ class WithCopies(WrappedExamples):
 
     @classmethod
     def of(cls, examples: Examples, source: str, target: str) -> Examples:
-        """Return examples with copies; of a mixture each part."""
+        """Return examples with the field of copies; for a mixture, applied to each part."""
         if isinstance(examples, Mixture):
             return examples.each(lambda part: cls(part, source, target))
         return cls(examples, source, target)
 
     def settings(self) -> str:
-        """Those of the examples."""
+        """Return the settings of the wrapped examples."""
         return f"WithCopies({self.examples.settings()}, {self.source}, {self.target})"
 
     def __iter__(self) -> Iterator[Example]:
@@ -190,7 +190,7 @@ class WithCopies(WrappedExamples):
 
 
 def texts_of(value: Any) -> list[str] | None:
-    """Return the texts of a source: itself, or the values of a record; None of other values."""
+    """Return the texts of a source: the text itself, or the values of a record; None for other types."""
     if isinstance(value, str):
         return [value]
     return [str(text) for text in value.values()] if isinstance(value, Mapping) else None

@@ -1,4 +1,4 @@
-"""A feature of each word of a text, such as its part of speech: its field."""
+"""Field of word features, such as parts of speech."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from regard.data.fields.tokenizer import Tokenizer
 from regard.data.fields.tokens import Learner, TokensField
 
 FEATURES = "features"
-"""The field with a feature of each word of "text"."""
+"""Name of the field with one feature per word of "text"."""
 
 
 def learn_features(texts: Iterable[Sequence[str]]) -> Tokenizer:
-    """Return a vocabulary of all values that occur; others are unknown."""
+    """Return a vocabulary of all values that occur in training; other values become `<unk>`."""
     return Tokenizer.train(texts, kind="words", split="whitespace")
 
 
 @dataclass(frozen=True)
 class FeaturesField(TokensField):
-    """One value per word: ids [B, W], and their number per text [B]; they come beside the words themselves.
+    """One value per word: ids [B, W], and their number per text [B]; used in addition to the words themselves.
 
     >>> tags = FeaturesField(learn_features([["DT", "NN"]]))
     >>> tags.encode([["NN", "VB"]])["ids"].values

@@ -1,4 +1,4 @@
-"""Field: the kind of a field of an example, from its learned encoder to its padded tensors."""
+"""Base class of field kinds, from learning an encoder to collating padded tensors."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ E = TypeVar("E", bound=FieldEncoder)
 
 @dataclass(frozen=True)
 class Field(ABC, Generic[E]):
-    """Kind of a field. A new kind is one subclass; nothing else in the package lists the kinds.
+    """Kind of a field. A new kind needs only a subclass: there is no registry.
 
-    A task names the kind of each of its fields (`Task.fields`). Values pass through it in this order: `learn` from the
-    training split, `encode` into the files of a corpus, `collate` into the tensors of a batch. Everything here is
-    NumPy; tensors are made of it by `Collator`.
+    A task defines the kind of each of its fields (`Task.fields`). The steps are: `learn` an encoder from the training
+    split, `encode` values into the files of a corpus, `collate` stored values to a batch. Fields use NumPy only;
+    `Collator` converts the arrays to tensors.
 
     Attributes:
-        encoder: learned from the training split; None before that, and of kinds that learn nothing.
-        LEARNS: whether there is an encoder to learn, which is kept with the run.
-        CHUNK: examples that are encoded at a time.
+        encoder: learned from the training split; None before that, and for kinds without an encoder.
+        LEARNS: whether the kind has an encoder, which is saved with the run.
+        CHUNK: number of examples encoded at a time.
     """
 
     LEARNS: ClassVar[bool] = True
@@ -38,26 +38,26 @@ class Field(ABC, Generic[E]):
 
     @property
     def learned(self) -> E:
-        """The encoder, where there must be one."""
+        """The encoder; an error if there is none."""
         if self.encoder is None:
             raise DataError(f"{type(self).__name__} has no encoder yet; give it one, or learn it from examples")
         return self.encoder
 
     def learn(self, values: Iterable[Any]) -> E:
-        """Return the encoder that is learned from the values of the training split."""
+        """Learn the encoder from the values of the training split."""
         raise DataError(f"{type(self).__name__} has nothing to learn")
 
     def with_encoder(self, encoder: FieldEncoder | None) -> Self:
-        """Return this kind with another encoder."""
+        """Return a copy with another encoder."""
         return replace(self, encoder=encoder)  # type: ignore[arg-type]  # a run keeps encoders of all kinds
 
     def lenient(self) -> Self:
-        """Return this kind for data that a model is measured on, where values may occur that training never had."""
+        """Return a copy for evaluation data, which may contain values that do not occur in training."""
         return self
 
     @property
     def fingerprint(self) -> str:
-        """Everything that decides the stored values."""
+        """Fingerprint of everything that the stored values depend on."""
         return self.encoder.fingerprint if self.encoder is not None else ""
 
     @property
@@ -67,37 +67,37 @@ class Field(ABC, Generic[E]):
 
     @abstractmethod
     def encode(self, values: Sequence[Any]) -> dict[str, EncodedRows]:
-        """Return some values as rows of each part.
+        """Encode values to the rows of each part.
 
         Raises:
-            DataError: a value that is none of this kind; the caller adds its file and line.
+            DataError: a value is invalid for this kind; the caller adds file and line.
         """
 
     def cells(self, column: Column) -> Ints | None:
-        """Return what each example adds to the width of a padded batch, [N]; None where that does not count."""
+        """Return the width of each example in a padded batch, [N]; None if the field does not count to the budget."""
         return None
 
     def predicted(self, column: Column) -> Ints:
-        """Return how much there is to predict in each example, [N]."""
+        """Return the number of predicted tokens or values of each example, [N]."""
         return np.ones(len(column.offsets[self.parts[0].name]) - 1, np.int64)
 
     def known(self, column: Column) -> bool:
-        """Return whether any value is one that training had; True where there are none."""
+        """Return whether at least one value is known from training; True for an empty column."""
         return True
 
     def fits(self, column: Column) -> bool:
-        """Return False if a stored value is none that `encode` returns, such as an id that the encoder does not have.
+        """Return whether all stored values are in range, for example ids of the encoder.
 
-        Called when a corpus is opened: a file may have been damaged, or made by somebody else.
+        Called when a corpus is opened, since its files may be damaged or from another program.
         """
         return True
 
     @abstractmethod
     def collate(self, name: str, column: Column, examples: Ints) -> dict[str, PaddedArray]:
-        """Return the tensors of some examples side by side.
+        """Collate some examples to padded arrays, by tensor name.
 
         Args:
-            name: of the field, and of its main tensor; other tensors have names that begin with it.
+            name: name of the field and of its main tensor, and prefix of the names of its other tensors.
             column: the stored values.
-            examples: [B], their numbers.
+            examples: indices of the examples, [B].
         """

@@ -1,4 +1,4 @@
-"""Encoder: learned from the training split, and kept in a file of the run."""
+"""Base class of encoders, which are learned from the training split and saved with the run."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _BY_FILE: dict[str, type[FieldEncoder]] = {}
 
 
 class FieldEncoder(ABC):
-    """Mapping from the values of a field to numbers. A subclass with a `FILE` is found by every run that is loaded.
+    """Mapping from the values of a field to numbers. Subclasses with a `FILE` are found when a run is loaded.
 
     Attributes:
-        FILE: first part of the name of the file in a run: the encoder of "source" is kept in `FILE.source.json`.
+        FILE: prefix of the file name in a run: the encoder of "source" is saved in `FILE.source.json`.
     """
 
     FILE: ClassVar[str]
@@ -31,16 +31,16 @@ class FieldEncoder(ABC):
     @property
     @abstractmethod
     def fingerprint(self) -> str:
-        """Everything that decides the encoded values."""
+        """Fingerprint of everything that the encoded values depend on."""
 
     @abstractmethod
     def save(self, path: str | Path) -> None:
-        """Write the file that `load` reads."""
+        """Save the encoder to a file for `load`."""
 
     @classmethod
     @abstractmethod
     def load(cls, path: str | Path) -> Self:
-        """Return the encoder of a file that `save` wrote.
+        """Load an encoder from a file written by `save`.
 
         Raises:
             DataError: the file is not one of this kind.
@@ -48,5 +48,5 @@ class FieldEncoder(ABC):
 
 
 def encoder_kinds() -> tuple[type[FieldEncoder], ...]:
-    """Return all encoders that have been imported, those of plug-ins too."""
+    """Return all imported encoder classes, including those of plug-ins."""
     return tuple(_BY_FILE.values())

@@ -1,4 +1,4 @@
-"""Graphs: nodes with texts, and edges with labels between them."""
+"""Field of small graphs: nodes with texts, and labelled edges."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from regard.specials import IGNORE, PAD
 
 
 class Edge(NamedTuple):
-    """A directed edge: the numbers of two nodes from 0 on, and its label."""
+    """A directed edge: the indices of two nodes, from 0, and its label."""
 
     source: int
     target: int
@@ -28,7 +28,7 @@ class Edge(NamedTuple):
 
 
 class GraphValue(NamedTuple):
-    """A graph of one example: a text per node, and the edges."""
+    """The graph of an example: the text of each node, and the edges."""
 
     nodes: Sequence[str]
     edges: Sequence[tuple[int, int, str]]
@@ -36,13 +36,13 @@ class GraphValue(NamedTuple):
 
 @dataclass(frozen=True)
 class GraphField(Field[NamedTexts]):
-    """A small graph per example: texts of nodes [B, N, J] and their number [B]; edges, their labels and their number.
+    """One graph per example: texts of nodes [B, N, J] and their number [B]; edges, their labels and their number.
 
-    Edges are `<field>_edges` [B, E, 2], padded with -100, their labels `<field>_labels` [B, E], their number
-    `<field>_edges_lengths` [B]. The encoder has the labels of edges as its names.
+    Edges are in `<field>_edges` [B, E, 2], padded with -100, their labels in `<field>_labels` [B, E], and their number
+    in `<field>_edges_lengths` [B]. The names of the encoder are the edge labels.
 
     Attributes:
-        learner: from texts of nodes to their tokenizer.
+        learner: function that learns a tokenizer from the texts of nodes.
 
     >>> from regard.data.fields.tokenizer import Tokenizer
     >>> field = GraphField(NamedTexts(("likes",), Tokenizer.train(["Ada Bob"], kind="words")))

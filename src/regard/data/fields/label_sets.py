@@ -1,4 +1,4 @@
-"""Sets of labels: ids of classes, and the field of any number of labels per example."""
+"""Multi-label classification: encoder and field for any number of labels per example."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ from regard.data.problems import DataError
 
 @dataclass(frozen=True)
 class LabelSets(Labels):
-    """The classes of texts that have any number of them; otherwise as `Labels`.
+    """The classes of a multi-label task; otherwise as `Labels`.
 
     Attributes:
-        threshold: the probability from which on a label is part of an answer, as it was tuned on the validation data;
-            None where it was not.
+        threshold: minimum probability at which a label is predicted, tuned on the validation data; None if not tuned.
 
     >>> labels = LabelSets.train([["drama"], [], ["comedy", "drama"]])
     >>> labels.names, labels.encode(["drama"]), labels.encode([])
@@ -35,7 +34,7 @@ class LabelSets(Labels):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """From a file that `save` wrote."""
+        """Load labels from a file written by `save`."""
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError) as error:
@@ -63,5 +62,5 @@ class LabelSetField(TagsField):
         return LabelSets.train(values)
 
     def predicted(self, column: Column) -> Ints:
-        """Return 1 for each example: a set is predicted as a whole."""
+        """Return 1 per example: a set of labels counts as one prediction."""
         return np.ones_like(Field.predicted(self, column))

@@ -1,4 +1,4 @@
-"""Labels: ids of classes and tags, and the field of one label per example."""
+"""Labels: encoder of classes and tags, and the field of one label per example."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ Value = str | list[str]
 
 @dataclass(frozen=True)
 class Labels(FieldEncoder):
-    """The classes of a task, sorted; their ids begin at 0. A label that is not among them is an error, or ignored.
+    """The classes of a task, sorted, with ids from 0. An unknown label is an error, or ignored if `lenient`.
 
     Attributes:
         names: the classes.
-        lenient: whether an unknown label gets the id that no loss counts (-100), for data that a model is measured on:
-            no model can say it, so a metric counts it as wrong.
-        origin: the run whose labels these are; None where they are those of the training data.
+        lenient: whether an unknown label gets the ignored id -100, for evaluation data. No model can predict it, so
+            metrics count it as wrong.
+        origin: the run from which the labels were taken; None if they come from the training data.
 
     >>> labels = Labels.train(["pos", "neg", "pos"])
     >>> labels.names, labels.encode("pos"), labels.encode(["neg", "pos"]), labels.decode([1, 0])
@@ -45,7 +45,7 @@ class Labels(FieldEncoder):
 
     @classmethod
     def train(cls, values: Iterable[Value]) -> Self:
-        """All labels that occur, in sorted order."""
+        """Return the encoder of all labels that occur, sorted."""
         found: set[str] = set()
         for value in values:
             found.update([value] if isinstance(value, str) else value)
@@ -55,7 +55,7 @@ class Labels(FieldEncoder):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """From a file that `save` wrote."""
+        """Load labels from a file written by `save`."""
         try:
             names = json.loads(Path(path).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
@@ -73,19 +73,19 @@ class Labels(FieldEncoder):
 
     @property
     def fingerprint(self) -> str:
-        """Everything that decides the ids."""
+        """Fingerprint of everything that the ids depend on."""
         return json.dumps(self.names, ensure_ascii=False) + (" and unknown ones" if self.lenient else "")
 
     def encode(self, value: Value) -> list[int]:
-        """The id of a label, or of each of a list of tags."""
+        """Return the id of a label, or of each tag of a list."""
         return [self._id(name) for name in ([value] if isinstance(value, str) else value)]
 
     def encode_all(self, values: Sequence[Value]) -> list[list[int]]:
-        """The ids of many."""
+        """Return the ids of many values."""
         return [self.encode(value) for value in values]
 
     def decode(self, ids: Iterable[int]) -> list[str]:
-        """The names of ids."""
+        """Return the names of ids."""
         return [self.names[index] for index in ids]
 
     @cached_property
@@ -106,7 +106,7 @@ class Labels(FieldEncoder):
 
 @dataclass(frozen=True)
 class LabelField(Field[Labels]):
-    """One label per example: its id, [B]. An example that fills up a batch has -100, which no loss counts.
+    """One label per example: its id, [B]. Examples that pad a batch have -100, which losses ignore.
 
     >>> LabelField(Labels(("neg", "pos"))).encode(["pos", "neg"])["ids"].values
     array([1, 0], dtype=int32)
@@ -120,7 +120,7 @@ class LabelField(Field[Labels]):
         return Labels.train(values)
 
     def lenient(self) -> Self:
-        """Unknown labels become -100."""
+        """Return a copy that maps unknown labels to -100."""
         return self.with_encoder(replace(self.learned, lenient=True))
 
     def encode(self, values: Sequence[Any]) -> dict[str, EncodedRows]:
@@ -139,7 +139,7 @@ class LabelField(Field[Labels]):
 
 
 def names_of(content: object, path: str | Path) -> tuple[str, ...]:
-    """Return the names of a list that was read from a file."""
+    """Validate and return the label names parsed from a file."""
     if not isinstance(content, list) or not all(isinstance(name, str) for name in content):
         raise DataError(f"{path} is not a list of labels, for example ['neg', 'pos'] in JSON")
     return tuple(content)
@@ -147,7 +147,7 @@ def names_of(content: object, path: str | Path) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class TagsField(LabelField):
-    """A label per word: ids [B, T] padded with -100, and their number per text [B].
+    """One label per word: ids [B, T] padded with -100, and their number per text [B].
 
     >>> TagsField(Labels(("DT", "NN"))).encode([["DT", "NN"], []])["ids"].counts
     array([2, 0])

@@ -1,4 +1,4 @@
-"""Numbers as targets, standardised by the training data, and the field of one number per example."""
+"""Regression targets: encoder that standardises numbers, and the field of one number per example."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Written = str | list[str]
 
 @dataclass(frozen=True)
 class Numbers(FieldEncoder):
-    """Numbers in units of the training data: (x - mean) / deviation.
+    """Standardisation of numbers by the training data: (x - mean) / deviation.
 
     Attributes:
-        mean: of the training data.
-        deviation: the standard deviation of the training data, over N.
+        mean: mean of the training data.
+        deviation: population standard deviation of the training data (divided by N).
 
     >>> numbers = Numbers.train(["1", "3"])
     >>> numbers, numbers.encode("4"), numbers.decode([2.0])
@@ -38,7 +38,7 @@ class Numbers(FieldEncoder):
 
     @classmethod
     def train(cls, values: Iterable[Written]) -> Numbers:
-        """Return mean and deviation of all numbers that occur."""
+        """Compute mean and standard deviation of some numbers."""
         found = [float(str(value)) for value in values]
         if not found:
             raise DataError("there are no numbers in the training data")
@@ -55,7 +55,7 @@ class Numbers(FieldEncoder):
 
     @classmethod
     def load(cls, path: str | Path) -> Numbers:
-        """From a file that `save` wrote."""
+        """Load from a file written by `save`."""
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"))
             mean, deviation = float(content["mean"]), float(content["deviation"])
@@ -78,11 +78,11 @@ class Numbers(FieldEncoder):
 
     @property
     def fingerprint(self) -> str:
-        """Everything that decides the values."""
+        """Fingerprint of everything that the values depend on."""
         return f"{self.mean!r} {self.deviation!r}"
 
     def encode(self, value: Written) -> list[float]:
-        """Return the standardised number, as a row of one."""
+        """Return the standardised number as a list of length 1."""
         return [(float(str(value)) - self.mean) / self.deviation]
 
     def encode_all(self, values: Sequence[Written]) -> list[list[float]]:
@@ -90,13 +90,13 @@ class Numbers(FieldEncoder):
         return [self.encode(value) for value in values]
 
     def decode(self, values: Iterable[float]) -> list[str]:
-        """Return standardised numbers in their own unit, written out."""
+        """Return standardised numbers in the original unit, as text."""
         return [f"{value * self.deviation + self.mean:.6g}" for value in values]
 
 
 @dataclass(frozen=True)
 class NumberField(Field[Numbers]):
-    """A number per example in units of the training data: float32, [B].
+    """One standardised number per example: float32, [B].
 
     >>> NumberField(Numbers(mean=2.0, deviation=1.0)).encode(["4"])["values"].values
     array([2.], dtype=float32)

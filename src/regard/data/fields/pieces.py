@@ -1,4 +1,4 @@
-"""Pieces of a vocabulary: their bytes, and their form in pictures."""
+"""Vocabulary pieces: conversion to bytes and to printable text."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _SHOWN = {" ": "▁", "\n": "⏎", "\t": "⇥"}
 
 
 def piece_bytes(token: str, marks: str) -> bytes:
-    """The bytes of text behind a piece as the library writes it.
+    """Return the bytes of text that a piece of the tokenizers library represents.
 
     Args:
         token: the piece.
-        marks: how it is spelt, see `regard.data.fields.tokenizer_style.Marks`.
+        marks: the spelling of pieces, see `regard.data.fields.tokenizer_style.Marks`.
 
     >>> piece_bytes("ĠhÃ¶r", "bytes"), piece_bytes("▁hör", "spaces"), piece_bytes("<0x41>", "fallback")
     (b' h\\xc3\\xb6r', b' h\\xc3\\xb6r', b'A')
@@ -30,7 +30,7 @@ def piece_bytes(token: str, marks: str) -> bytes:
 
 
 def printable(piece: bytes) -> str:
-    """A piece as it can be shown: white space visible, bytes that are no character in hexadecimal.
+    """Return a piece in printable form: visible white space, and hexadecimal for bytes that are not valid UTF-8.
 
     >>> printable(b" h\\xc3\\xb6r"), printable(b"\\xc3")
     ('▁hör', '\\\\xc3')
@@ -41,9 +41,9 @@ def printable(piece: bytes) -> str:
 
 @cache
 def byte_of() -> dict[str, int]:
-    """The byte that each character of a byte-level vocabulary stands for.
+    """Return the byte that each character of a byte-level vocabulary represents.
 
-    Printable bytes of Latin-1 stand for themselves; the others, in order, for the characters from U+0100 on.
+    Printable Latin-1 characters represent their own byte; those from U+0100 represent the other bytes in order.
     """
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in set(plain)]

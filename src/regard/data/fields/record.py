@@ -1,4 +1,4 @@
-"""Records: named values of one thing, for texts that are made of data."""
+"""Field of records, mappings from names to texts, as input of data-to-text generation."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _FIRST = 2  # ids of names: 0 is padding, 1 an unknown name
 
 @dataclass(frozen=True)
 class NamedTexts(FieldEncoder):
-    """Ids of names, and the tokenizer of the texts that they name; an unknown name has an id of its own.
+    """Vocabulary of names, with an id for unknown names, and the tokenizer of their texts.
 
     Attributes:
-        names: all that training had, sorted.
-        tokenizer: of the texts.
+        names: all names in the training data, sorted.
+        tokenizer: tokenizer of the texts.
     """
 
     FILE: ClassVar[str] = "named_texts"
@@ -42,12 +42,12 @@ class NamedTexts(FieldEncoder):
 
     @property
     def size(self) -> int:
-        """Number of ids of texts."""
+        """Size of the vocabulary of the texts."""
         return self.tokenizer.size
 
     @property
     def num_names(self) -> int:
-        """Number of ids of names, with padding and the unknown name."""
+        """Number of name ids, including padding and the unknown name."""
         return len(self.names) + _FIRST
 
     @property
@@ -80,12 +80,12 @@ class NamedTexts(FieldEncoder):
 
 @dataclass(frozen=True)
 class RecordField(Field[NamedTexts]):
-    """A mapping of names to texts: texts [B, R, J], names [B, R] in `<field>_names`, and their number [B].
+    """A mapping from names to texts: texts [B, R, J], names [B, R] in `<field>_names`, and their number [B].
 
-    Names stand in the order in which the example has them.
+    The order of the names is that of the example.
 
     Attributes:
-        learner: from texts to their tokenizer.
+        learner: function that learns a tokenizer from texts.
 
     >>> field = RecordField(NamedTexts(("area", "name"), Tokenizer.train(["by the river"], kind="words")))
     >>> {name: part.values.tolist() for name, part in field.encode([{"area": "the river", "food": "rice"}]).items()}

@@ -1,4 +1,4 @@
-"""SentencePiece models, read from their protocol buffer as the tokenizers library describes a tokenizer."""
+"""Conversion of SentencePiece models (protocol buffers) to the JSON of the tokenizers library."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NORMAL, _UNKNOWN, _CONTROL, _USER, _UNUSED = 1, 2, 3, 4, 5  # of SentencePiece.
 _KINDS = {3: "words", 4: "characters"}
 
 Fields = dict[int, list[Any]]
-"""The values of each field of a message, by its number."""
+"""The values of each field of a protocol-buffer message, by field number."""
 
 
 class _Piece(NamedTuple):
@@ -25,10 +25,10 @@ class _Piece(NamedTuple):
 
 
 def described(content: bytes) -> dict[str, Any]:
-    """Return what `tokenizer.json` would hold for the bytes of a SentencePiece model.
+    """Convert the bytes of a SentencePiece model to the content of a `tokenizer.json`.
 
     Raises:
-        DataError: it is none, or one of a kind that has no pieces.
+        DataError: not a SentencePiece model, or one of an unsupported kind.
     """
     try:
         model = _fields(content)
@@ -41,17 +41,20 @@ def described(content: bytes) -> dict[str, Any]:
     kind = _last(trainer, 3, _UNIGRAM)
     if kind not in (_UNIGRAM, _BPE):
         raise DataError(f"a SentencePiece model of {_KINDS.get(kind, kind)}; only unigram and BPE can be read")
-    if _last(trainer, 24, 0):
+    if _last(trainer, 24, 0):  # TrainerSpec.treat_whitespace_as_suffix
         raise DataError(
             "a SentencePiece model with the space behind a word (treat_whitespace_as_suffix); train one without"
         )
     unknown = next((piece.text for piece in pieces if piece.type == _UNKNOWN), None)
     if unknown is None:
         raise DataError("the SentencePiece model has no unknown piece")
-    fallback = bool(_last(trainer, 35, 0))
+    fallback = bool(_last(trainer, 35, 0))  # TrainerSpec.byte_fallback
     known = [piece for piece in pieces if piece.type not in (_CONTROL, _UNUSED)]
+    # Fields 3 and 4 of NormalizerSpec: add_dummy_prefix and remove_extra_whitespaces, both True by default.
     first, clean = (bool(_last(normaliser, number, 1)) for number in (3, 4))
-    named = [piece.text for piece in known if piece.type == _USER] if kind == _BPE else []  # unigram gives them a score
+    # User-defined pieces are never split: in BPE as added tokens, in unigram by a high score.
+    named = [piece.text for piece in known if piece.type == _USER] if kind == _BPE else []
+    # Pieces that span several words require a model that does not pre-split text at spaces.
     inside = any(_SPACE in piece.text[1:] and piece.text.strip(_SPACE) for piece in known)
     return {
         "version": "1.0",
@@ -86,12 +89,12 @@ def _unigram(pieces: list[_Piece], unknown: str, fallback: bool) -> dict[str, An
 
 
 def _score(piece: _Piece) -> float:
-    """Return the score of a piece: those that the user defined are never cut, others have log-probabilities below 0."""
+    """Return the log-probability of a piece; user-defined pieces get a positive score, so that they are never split."""
     return 10.0 * len(piece.text) if piece.type == _USER else piece.score
 
 
 def _bpe(pieces: list[_Piece], unknown: str, fallback: bool) -> dict[str, Any]:
-    """Pairs are merged by the score of what they become, the highest first."""
+    """Return a BPE model; SentencePiece stores no merges, so they are rebuilt from the scores of the merged pieces."""
     numbers = {piece.text: number for number, piece in enumerate(pieces)}
     merges = sorted(
         (-piece.score, numbers[piece.text[:cut]], numbers[piece.text[cut:]], [piece.text[:cut], piece.text[cut:]])
@@ -114,7 +117,7 @@ def _bpe(pieces: list[_Piece], unknown: str, fallback: bool) -> dict[str, Any]:
 
 
 def _normaliser(table: bytes, *, clean: bool, first: bool) -> dict[str, Any] | None:
-    """The table of characters, one space between words, and one before the first."""
+    """Return a normaliser: the character table, single spaces between words, and a space before the first word."""
     parts: list[dict[str, Any]] = []
     if table:
         parts.append({"type": "Precompiled", "precompiled_charsmap": base64.b64encode(table).decode("ascii")})
@@ -123,7 +126,7 @@ def _normaliser(table: bytes, *, clean: bool, first: bool) -> dict[str, Any] | N
             {"type": "Strip", "strip_left": True, "strip_right": True},
             {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "},
         ]
-    if first:  # the pre-tokenizer would leave it out where a text begins with a space
+    if first:  # the pre-tokenizer would not add a space to a text that already starts with one
         parts.append({"type": "Prepend", "prepend": _SPACE})
     return {"type": "Sequence", "normalizers": parts} if parts else None
 
@@ -142,13 +145,13 @@ def _last(fields: Fields, number: int, default: Any) -> Any:
 
 
 def _fields(message: bytes) -> Fields:
-    """The fields of a message of a protocol buffer: numbers, floats and bytes."""
+    """Parse a protocol-buffer message to its fields: integers, floats and bytes."""
     found: Fields = defaultdict(list)
     place = 0
     value: Any
     while place < len(message):
         key, place = _varint(message, place)
-        number, wire = key >> 3, key & 7
+        number, wire = key >> 3, key & 7  # field number, wire type
         if wire == 0:
             value, place = _varint(message, place)
         elif wire in (1, 5):
@@ -166,7 +169,7 @@ def _fields(message: bytes) -> Fields:
 
 
 def _varint(message: bytes, place: int) -> tuple[int, int]:
-    """A number in groups of seven bits, and the place behind it."""
+    """Decode a varint (seven bits per byte); return its value and the position after it."""
     value = 0
     for shift in range(0, 70, 7):
         byte = message[place]

@@ -1,4 +1,4 @@
-"""Sentences: a text as a list, the memory that a question is about."""
+"""Texts as lists of sentences, such as the story that a question refers to."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BOUNDARY = re.compile(r"(?<=[.!?])\s+")
 
 
 class Sentences(list[str]):
-    """The sentences of a text, oldest first. As ids they are one row, with an end behind each sentence.
+    """The sentences of a text, oldest first. They are encoded as one row of ids, with `</s>` after each sentence.
 
     >>> Sentences.of("Mary took the milk. Where is it?")
     ['Mary took the milk', 'Where is it']
@@ -20,13 +20,13 @@ class Sentences(list[str]):
 
     @classmethod
     def of(cls, text: str) -> Sentences:
-        """Cut a text at its tabs or line ends; where there are none, behind each '.', '!' and '?'."""
+        """Split a text at tabs or line ends; if there are none, after each '.', '!' and '?'."""
         parts = re.split(r"[\t\n]", text) if re.search(r"[\t\n]", text.strip()) else _BOUNDARY.split(text)
         return cls(filter(None, map(strip_sentence_end, parts)))
 
 
 def strip_sentence_end(sentence: str) -> str:
-    """A sentence with single spaces and without the mark at its end.
+    """Return a sentence with single spaces and without its final punctuation mark.
 
     >>> strip_sentence_end(" Where is  the milk? ")
     'Where is the milk'
@@ -37,7 +37,7 @@ def strip_sentence_end(sentence: str) -> str:
 def encoded_sentences(
     texts: Sequence[Sequence[str]], encode_all: Callable[[Sequence[Any]], Sequence[Sequence[int]]]
 ) -> list[list[int]]:
-    """Each text as one row of ids, with an end behind each sentence.
+    """Encode each text as one row of ids, with `</s>` after each sentence.
 
     >>> encoded_sentences([["ab", "c"], []], lambda texts: [[ord(letter) for letter in text] for text in texts])
     [[97, 98, 3, 99, 3], []]

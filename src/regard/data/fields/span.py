@@ -1,4 +1,4 @@
-"""First and last piece of a span."""
+"""Field of spans, as indices of the first and the last piece."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from regard.data.fields.padding import PaddedArray, PaddingRule
 from regard.data.problems import DataError
 from regard.specials import IGNORE
 
-_ENDS = 2  # of a span: its first piece and its last
+_ENDS = 2  # values per span: first and last piece
 
 
 @dataclass(frozen=True)
 class SpanField(Field[FieldEncoder]):
-    """The first and the last piece of a span, [B, 2]; there is nothing to learn.
+    """Indices of the first and the last piece of a span, [B, 2]; no encoder to learn.
 
     >>> SpanField().encode([["2", "3"], [0, 1]])["pieces"].values.tolist()
     [2, 3, 0, 1]

@@ -1,4 +1,4 @@
-"""Letters of words, beside the words: their field, and examples that have it."""
+"""Field of the characters of words, used in addition to the words."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from regard.data.fields.story import StoryField
 from regard.data.fields.tokenizer import Tokenizer
 
 LETTERS = "letters"
-"""The field with the letters of the words of "text"."""
+"""Name of the field with the characters of the words of "text"."""
 LONGEST = 40
-"""Letters of a word that are read; of a longer one its first half of them, and its last."""
+"""Maximum number of characters per word; of a longer word only the first and the last half as many are kept."""
 
 
 class SpelledWords(Sentences):
-    """Words whose letters are kept: as ids one row, with an end behind each word."""
+    """Words as character sequences, encoded as one row of ids with `</s>` after each word."""
 
     @classmethod
     def of(cls, words: Sequence[str]) -> SpelledWords:
-        """Return the words as they are spelt, long ones without their middle.
+        """Return the words, with the middle of long words removed.
 
         >>> [len(word) for word in SpelledWords.of(["a", "b" * 99])]
         [1, 40]
@@ -34,22 +34,22 @@ class SpelledWords(Sentences):
 
 @dataclass(frozen=True)
 class SpellingField(StoryField):
-    """Letters of words: ids [B, W, L], and the number of words per text [B]; they come beside the words themselves.
+    """Characters of words: ids [B, W, L], and the number of words per text [B]; used in addition to the words.
 
     >>> from regard.data.fields.tokenizer import Tokenizer
     >>> letters = SpellingField(Tokenizer.train(["abc"], kind="characters"))
-    >>> letters.encode([["ab", "c"]])["ids"].values                       # an end behind each word
+    >>> letters.encode([["ab", "c"]])["ids"].values                       # `</s>` after each word
     array([4, 5, 3, 6, 3], dtype=int32)
     """
 
     def cells(self, column: Column) -> Ints | None:
-        """Return None: the words themselves already count."""
+        """Return None: the words themselves already count towards the budget."""
         return None
 
 
 @dataclass(frozen=True)
 class WithLetters(WrappedExamples):
-    """Examples with the letters of "text", a list of words, in the field "letters" besides.
+    """Examples with an additional field "letters": the characters of "text", a list of words.
 
     >>> from pathlib import Path
     >>> from tempfile import mkdtemp
@@ -61,7 +61,7 @@ class WithLetters(WrappedExamples):
     """
 
     def settings(self) -> str:
-        """The examples, and how long a word may be."""
+        """Return the settings of the wrapped examples and the maximum word length."""
         return f"Spelt({self.examples.settings()}, {LONGEST})"
 
     def __iter__(self) -> Iterator[Example]:
@@ -72,7 +72,7 @@ class WithLetters(WrappedExamples):
 
 
 def letters_of(texts: Sequence[Sequence[str]], characters: Tokenizer) -> Ints:
-    """Return the ids of the letters of the words of some texts: [B, W, L], padded.
+    """Return the padded character ids of the words of some texts, [B, W, L].
 
     >>> characters = Tokenizer.train(["abc"], kind="characters")
     >>> letters_of([["ab", "c"], ["?"]], characters).tolist()

@@ -1,4 +1,4 @@
-"""Tokens of the sentences of a text."""
+"""Field of the tokens of a text by sentence."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from regard.specials import EOS, PAD
 class StoryField(Field[Tokenizer]):
     """Sentences of a text: ids [B, N, J], and the number of sentences per text [B].
 
-    A text is stored as one row, with an end behind each sentence.
+    A text is stored as one row, with `</s>` after each sentence.
 
     Attributes:
-        learner: from texts to their tokenizer.
+        learner: function that learns a tokenizer from texts.
     """
 
     learner: Learner = field(default=learn_words, repr=False, compare=False)

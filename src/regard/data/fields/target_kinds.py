@@ -1,4 +1,4 @@
-"""Target kinds: the forms that the label of a text can have in a file."""
+"""Target kinds: single label, several labels or number, as parsed from a file."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ Written = str | list[str]
 
 
 class TargetKind(ABC):
-    """The form of a label in the data: how it is read, and the kind of field that it becomes.
+    """Form of the label in the data: its parser, and the kind of its field.
 
     Attributes:
-        blank: whether nothing at all is a label.
+        blank: whether an empty value is a valid label.
     """
 
     blank: ClassVar[bool] = False
 
     @abstractmethod
     def read(self, value: Written) -> Written:
-        """Return the label in its normal form.
+        """Parse a label and return its normal form.
 
         Raises:
-            ValueError: the value is no such label; the sentence is put behind the file and the line.
+            ValueError: the value is not a valid label; the caller prepends file and line to the message.
         """
 
     @abstractmethod
     def field(self) -> LabelField | NumberField:
-        """Return the kind of such labels in a corpus; readers are made without NumPy, which it needs."""
+        """Return the field kind; imported here because readers must work without NumPy."""
 
     @property
     @abstractmethod
     def encoder(self) -> type[Labels | Numbers]:
-        """The class of the encoder that is learned."""
+        """Class of the encoder."""
 
 
 @dataclass(frozen=True)
 class OneLabel(TargetKind):
-    """One label per text; white space around it and inside of it is a single space.
+    """One label per text; white space is stripped and collapsed to single spaces.
 
     >>> OneLabel().read(" very  good ")
     'very good'
@@ -72,12 +72,12 @@ class OneLabel(TargetKind):
 
 @dataclass(frozen=True)
 class SeveralLabels(TargetKind):
-    """Any number of labels per text, none among them: a list, or one text with a separator between labels.
+    """Any number of labels per text, including none: a list, or one text with a separator between labels.
 
-    They are sorted and each stands once, so that equal sets are equal lists.
+    Labels are sorted and deduplicated, so that equal sets are equal lists.
 
     Args:
-        separator: what stands between two labels of a text.
+        separator: separator between labels in a text.
 
     >>> SeveralLabels(",").read("drama, comedy,drama"), SeveralLabels(",").read("")
     (['comedy', 'drama'], [])
@@ -110,7 +110,7 @@ class SeveralLabels(TargetKind):
 
 @dataclass(frozen=True)
 class OneNumber(TargetKind):
-    """A number per text.
+    """One number per text.
 
     >>> OneNumber().read(" 3.60 ")
     '3.60'

@@ -1,4 +1,4 @@
-"""Text to ids and back."""
+"""Tokenizer: conversion of text to ids and back."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ _FORMS = {"nfc": normalizers.NFC, "nfd": normalizers.NFD, "nfkc": normalizers.NF
 
 
 class Tokenizer(FieldEncoder):
-    """A vocabulary and the way to cut text into it, over the `tokenizers` library.
+    """Vocabulary and segmentation of text, based on the `tokenizers` library.
 
-    The ids begin with the four of `regard.specials`. Nothing in a text can become padding, a beginning or an
-    end: the characters "</s>" in a text are characters, and as a word of their own they are unknown. "<unk>" is the
-    unknown word. All that a tokenizer is stands in its JSON, so equal JSON is equal tokenizers. One tokenizer used
-    for source and target is a joint vocabulary.
+    The first four ids are those of `regard.specials`. Text is never encoded as `<pad>`, `<s>` or `</s>`: "</s>" in a
+    text is a sequence of characters, or `<unk>` as a whole word. The word "<unk>" is the unknown word. The JSON defines
+    a tokenizer completely, so equal JSON means equal tokenizers. One tokenizer for source and target is a joint
+    vocabulary.
 
     | kind | pieces | lossless |
     |---|---|---|
-    | characters | code points | yes, but for characters that training did not see |
-    | words | words, punctuation apart; or what stands between white space | up to white space and unknown words |
-    | bpe | byte pairs (Sennrich et al. 2016) over bytes, a space belongs to the word behind it | yes, any text |
+    | characters | code points | yes, except for characters that do not occur in training |
+    | words | words and punctuation marks; or text between white space | up to white space and unknown words |
+    | bpe | byte pairs (Sennrich et al. 2016) over bytes; a space belongs to the word after it | yes, any text |
     | unigram | the unigram model of Kudo (2018) | up to white space and unseen characters |
-    | wordpiece | BERT's: the longest first, punctuation apart | up to spaces, unknown words, accents if lower-cased |
+    | wordpiece | as in BERT: longest match, punctuation split | up to spaces, unknown words, accents if lower-cased |
 
-    A tokenizer with a `<mask>`, its fifth id, also reads two texts as one: a tab between them becomes `</s>`.
+    A tokenizer with `<mask>` as its fifth id also encodes text pairs: a tab between two texts becomes `</s>`.
 
     >>> words = Tokenizer.train(["a house", "a small house"], kind="words", min_frequency=2)
     >>> words.size, words.encode("a big house"), words.decode([2, 4, 5, 3, 4])
@@ -54,7 +54,7 @@ class Tokenizer(FieldEncoder):
     """
 
     def __init__(self, text: str) -> None:
-        """From the library's JSON; see `train` and `load`."""
+        """Create a tokenizer from the library's JSON; see `train` and `load`."""
         self._library = tokenizers.Tokenizer.from_str(text)
         self._library.encode_special_tokens = True
         self.json: str = self._library.to_str()
@@ -88,16 +88,16 @@ class Tokenizer(FieldEncoder):
         """Learn a vocabulary.
 
         Args:
-            texts: what to learn from, read once; a text may be a list of words.
+            texts: training texts, iterated once; a text may be a list of words.
             kind: "characters", "words", "bpe", "unigram" or "wordpiece".
-            split: of words: "punctuation" cuts punctuation off words, "whitespace" is for text that is tokenised
-                already; None for "punctuation". The words of a list are never cut.
-            size: the largest vocabulary, the special ids included; None for no limit (characters, words) or 8000.
-            min_frequency: pieces that are rarer are left out (for bpe: pairs that are rarer are not merged).
-            lowercase: lower-case every text first.
-            normalise: the Unicode normal form to bring texts into first; None to leave them.
-            masked: whether there is a `<mask>`, the fifth id, for models that fill in what is hidden.
-            more: of words: further ones, in their normal form; they follow those of the texts, within `size`.
+            split: word splitting for kind "words": "punctuation" separates punctuation from words, "whitespace" is for
+                tokenised text; None for "punctuation". The words of a list are never split.
+            size: maximum vocabulary size, including special ids; None for no limit (characters, words) or 8000.
+            min_frequency: rarer pieces are excluded (for bpe, rarer pairs are not merged).
+            lowercase: convert texts to lower case.
+            normalise: Unicode normal form applied to texts; None for no normalisation.
+            masked: whether to add `<mask>` as the fifth id, for masked language models.
+            more: additional words in normal form, for kind "words"; they follow those of the texts, within `size`.
         """
         if kind not in get_args(TokenizerKind):
             raise DataError(f"there is no tokenizer of kind {kind!r}; there are {', '.join(get_args(TokenizerKind))}")
@@ -121,7 +121,7 @@ class Tokenizer(FieldEncoder):
 
     @classmethod
     def load(cls, path: str | Path) -> Tokenizer:
-        """From a file that `save` wrote."""
+        """Load a tokenizer from a file written by `save`."""
         try:
             return cls(Path(path).read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -132,7 +132,7 @@ class Tokenizer(FieldEncoder):
             raise DataError(f"{path} is not a tokenizer: {error}") from error
 
     def save(self, path: str | Path) -> None:
-        """Write the library's JSON, which holds everything."""
+        """Save the library's JSON, which defines the tokenizer completely."""
         Path(path).write_text(self.json, encoding="utf-8")
 
     @property
@@ -151,7 +151,7 @@ class Tokenizer(FieldEncoder):
         return self._marks == "bytes"
 
     def byte_words(self, ids: Sequence[int]) -> tuple[str, ...]:
-        """The words of a part of a text that is cut into bytes, each letter a byte; pieces are parts of words.
+        """Split byte-level ids into pre-tokenised words, in the byte alphabet; merges do not cross these words.
 
         >>> bpe = Tokenizer.train(["a house"], kind="bpe", size=270)
         >>> bpe.byte_words(bpe.encode("a house!"))
@@ -162,15 +162,15 @@ class Tokenizer(FieldEncoder):
 
     @property
     def fingerprint(self) -> str:
-        """Everything that decides the ids of a text."""
+        """Fingerprint of everything that the ids of a text depend on."""
         return self.json
 
     def encode(self, text: str | Sequence[str]) -> list[int]:
-        """The ids of a text, without beginning or end; of a list of words, those of each word (not of characters)."""
+        """Return the ids of a text, without `<s>` and `</s>`; a list of words is encoded word by word."""
         return self.encode_all([text])[0]
 
     def encode_all(self, texts: Sequence[str | Sequence[str]]) -> list[list[int]]:
-        """The ids of many texts, on all cores."""
+        """Return the ids of many texts, using all cores."""
         try:
             return self._encoded(texts)
         except (TypeError, UnicodeEncodeError):
@@ -180,7 +180,7 @@ class Tokenizer(FieldEncoder):
                 raise
             raise TextError(f"{shortened(wrong)!r} has a byte that is not UTF-8, or half of a surrogate pair") from None
         except BaseException as problem:
-            if type(problem).__name__ != "PanicException":  # which the library raises, and does not export
+            if type(problem).__name__ != "PanicException":  # raised by the Rust library, which does not export it
                 raise
             raise DataError(
                 f"the tokenizer fails on one of these texts ({problem}); use one with a simpler regular expression"
@@ -196,7 +196,7 @@ class Tokenizer(FieldEncoder):
         return [self._safe(encoding.ids) for encoding in encoded]
 
     def places(self, text: str) -> list[tuple[int, int]]:
-        """Return first and last character of each piece of a text, without the spaces around it.
+        """Return the (start, end) character offsets of each piece of a text, without surrounding spaces.
 
         >>> Tokenizer.train(["a house"], kind="bpe", size=270).places("a house")[:2]
         [(0, 1), (2, 7)]
@@ -209,7 +209,7 @@ class Tokenizer(FieldEncoder):
         return found
 
     def _both(self, text: str | Sequence[str]) -> list[int]:
-        """The ids of a text, or of two with a tab between, which becomes an end."""
+        """Return the ids of a text, or of two separated by a tab, which becomes `</s>`."""
         if not isinstance(text, str) or "\t" not in text:
             return self.encode(text)
         first, _, second = text.partition("\t")
@@ -219,12 +219,12 @@ class Tokenizer(FieldEncoder):
 
     @property
     def _cuts_words(self) -> bool:
-        """True if punctuation inside of a word begins another one."""
+        """True if punctuation inside a word starts a new word."""
         return self.kind == "wordpiece" or self.split == "punctuation"
 
     @cached_property
     def _of_whole_words(self) -> tokenizers.Tokenizer:
-        """The library for words in their normal form: what is punctuation inside of a word does not begin another."""
+        """The library's tokenizer for normalised words: punctuation inside a word does not start a new one."""
         library = tokenizers.Tokenizer.from_str(self.json)
         library.encode_special_tokens = True
         library.normalizer = normalizers.Sequence([])
@@ -232,7 +232,7 @@ class Tokenizer(FieldEncoder):
         return library
 
     def begins(self) -> list[bool]:
-        """For each id whether it is the first of a word, in a text of words with single spaces between."""
+        """Return for each id whether it starts a word, in a text with single spaces between words."""
         if self.kind == "characters":
             raise DataError(
                 "characters do not say where a word begins; use a tokenizer of kind words, bpe, unigram or wordpiece"
@@ -240,11 +240,11 @@ class Tokenizer(FieldEncoder):
         return [self._begins(index, piece) for index, (_, piece) in enumerate(self._pieces(range(self.size)))]
 
     def _begins(self, index: int, piece: bytes) -> bool:
-        whole = self.kind == "words" or (self.kind == "wordpiece" and index == UNK)  # unknown is no part of a word
+        whole = self.kind == "words" or (self.kind == "wordpiece" and index == UNK)  # `<unk>` is a whole word
         return whole or piece[:1].isspace()
 
     def _joined(self, words: Sequence[str]) -> str:
-        """Return a list of words as a text from which they can be separated again."""
+        """Join words to a text from which they can be recovered."""
         if self.kind == "characters":
             raise DataError("lists of words need a tokenizer of kind words, bpe, unigram or wordpiece, not characters")
         for word in words:
@@ -254,14 +254,14 @@ class Tokenizer(FieldEncoder):
 
     @cached_property
     def _before(self) -> str:
-        """A space, if the first word of a text is not spelt like those behind it; in a list all are alike."""
+        """Prefix that makes the first word of a text have the same pieces as later ones: a space, or nothing."""
         if self._marks in ("inside", "none"):
             return ""
         first, later = (b"".join(piece for _, piece in self._pieces(self.encode(text))) for text in ("a", " a"))
         return " " if later[:1].isspace() and not first[:1].isspace() else ""
 
     def normal(self, word: str) -> str:
-        """A word in its normal form and in one part: NFKC makes "´" a space and an accent, unigram reads "▁" as one.
+        """Return the normal form of a word without spaces: NFKC turns "´" into a space and an accent.
 
         >>> Tokenizer.train(["a house"], kind="words", lowercase=True).normal("Mary")      # known or not
         'mary'
@@ -276,14 +276,14 @@ class Tokenizer(FieldEncoder):
         return normal.replace("▁", "_") if self._marks in ("spaces", "fallback") else normal
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of ids up to the first end; unknown words are "<unk>", the other special ids are left out."""
+        """Decode ids to text up to the first `</s>`; unknown words are "<unk>", other special ids are omitted."""
         kept = [index for index in _ended(ids) if index not in self._reserved]
         if self.split == "punctuation":
             return joined_words([self._library.id_to_token(index) or "" for index in kept])
         return str(self._library.decode(kept, skip_special_tokens=False))
 
     def joined(self, words: Sequence[str]) -> str:
-        """Words, known or not, as a text; spaces as `decode` has them.
+        """Join words, including unknown ones, to a text, with the same spacing as `decode`.
 
         >>> Tokenizer.train(["a house."], kind="words").joined(["a", "house", "."])
         'a house.'
@@ -291,11 +291,11 @@ class Tokenizer(FieldEncoder):
         return joined_words(words) if self.split == "punctuation" else " ".join(words)
 
     def tokens(self, ids: Iterable[int]) -> list[str]:
-        """Each piece as it can be shown in a picture: "▁" is a space, "\\xc3" a byte that is no character alone."""
+        """Return each piece in printable form: "▁" is a space, "\\xc3" a byte that is not a character by itself."""
         return [printable(piece) if special is None else special for special, piece in self._pieces(ids)]
 
     def vocabulary(self) -> list[str]:
-        """Return the piece of each id as the library has it, special ones first.
+        """Return the piece of each id in the spelling of the library, special ones first.
 
         >>> Tokenizer.train(["a house"], kind="words").vocabulary()
         ['<pad>', '<unk>', '<s>', '</s>', 'a', 'house']
@@ -303,7 +303,7 @@ class Tokenizer(FieldEncoder):
         return [self._library.id_to_token(index) or "" for index in range(self.size)]
 
     def words_of(self, ids: Iterable[int]) -> list[int]:
-        """The number of the word that each piece belongs to; -1 for white space and special ids other than "<unk>"."""
+        """Return the word index of each piece; -1 for white space and special ids other than "<unk>"."""
         found: list[int] = []
         word, open_word = -1, False
         for index, (special, piece) in zip(ids, self._pieces(ids), strict=True):
@@ -318,7 +318,7 @@ class Tokenizer(FieldEncoder):
         return found
 
     def _pieces(self, ids: Iterable[int]) -> Iterator[tuple[str | None, bytes]]:
-        """The name of each special id, the bytes of each other."""
+        """Yield the name of each special id, and the bytes of each other piece."""
         for index in ids:
             token = self._library.id_to_token(int(index))
             if token is None:
@@ -326,7 +326,7 @@ class Tokenizer(FieldEncoder):
             yield (token, b"") if index < self._special else (None, piece_bytes(token, self._marks))
 
     def _safe(self, ids: list[int]) -> list[int]:
-        """Text that is spelt like padding, a beginning, an end or a mask is unknown."""
+        """Replace special ids that come from the text itself, such as a literal "</s>", by `<unk>`."""
         return ids if self._reserved.isdisjoint(ids) else [UNK if index in self._reserved else index for index in ids]
 
     def __eq__(self, other: object) -> bool:

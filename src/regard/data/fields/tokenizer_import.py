@@ -1,4 +1,4 @@
-"""Tokenizers that others trained: `tokenizer.json` of the tokenizers library, and SentencePiece's `.model`."""
+"""Import of pretrained tokenizers: `tokenizer.json` of the tokenizers library, and SentencePiece `.model` files."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _NAMES: dict[int, tuple[str, ...]] = {
     EOS: ("</s>", "[SEP]", "<eos>", "[EOS]", "<|endoftext|>", "<|end_of_text|>", "<|im_end|>"),
     MASK: ("<mask>", "[MASK]", "<|mask|>"),
 }
-"""What others call the special pieces; all that a vocabulary has of these make way for ours."""
+"""Common names of special pieces in other libraries; all of them are replaced by ours."""
 
 
 def import_tokenizer(path: str | Path, *, masked: bool = False) -> Tokenizer:
-    """Return the tokenizer of a file, with its special pieces as ours, which come first.
+    """Import a tokenizer from a file; its special pieces are replaced by ours, which come first.
 
-    The other pieces keep their order, so their ids move by the same number as long as the special ones stood first or
-    last. How text is normalised and cut is left as it is; what is put around a text is not taken over.
+    The other pieces keep their order, so their ids are shifted by a constant if the special pieces came first or last.
+    Normalisation and pre-tokenisation are kept. Post-processing, such as adding `[CLS]` to a text, is not.
 
     Args:
-        path: `tokenizer.json`, or a SentencePiece model, of the unigram or the BPE kind.
-        masked: whether there is to be a `<mask>`, the fifth id.
+        path: a `tokenizer.json`, or a SentencePiece model of type unigram or BPE.
+        masked: whether to include `<mask>` as the fifth id.
 
     Raises:
-        DataError: there is no such file, it is no tokenizer, or one that cannot be used, with the reason.
+        DataError: the file is missing, not a tokenizer, or not supported.
     """
     path = Path(path)
     try:
@@ -53,7 +53,7 @@ def import_tokenizer(path: str | Path, *, masked: bool = False) -> Tokenizer:
 
 
 def _described(content: bytes) -> dict[str, Any]:
-    """The content of a `tokenizer.json`, with what older ones omit filled in."""
+    """Parse a `tokenizer.json`; the round trip through the library adds keys that older versions omit."""
     try:
         given = json.loads(content)
     except (ValueError, RecursionError) as problem:
@@ -69,7 +69,7 @@ def _described(content: bytes) -> dict[str, Any]:
 
 
 def _renumbered(described: dict[str, Any], specials: tuple[str, ...]) -> dict[str, Any]:
-    """The same tokenizer with our special pieces first."""
+    """Return the tokenizer with our special pieces first."""
     model = described["model"]
     unknown = _unknown(model)
     if unknown is None and not _covers_bytes(described):
@@ -78,7 +78,7 @@ def _renumbered(described: dict[str, Any], specials: tuple[str, ...]) -> dict[st
         )
     theirs = {name for names in _NAMES.values() for name in names} | ({unknown} if unknown else set())
     theirs |= {token["content"] for token in described["added_tokens"] if token["special"]}
-    kept = [piece for piece in _ordered(model) if piece not in theirs]
+    kept = [piece for piece in _ordered(model) if piece not in theirs]  # in the order of their ids
     if not kept:
         raise DataError("it has no pieces but special ones")
     added = [token for token in described["added_tokens"] if token["content"] not in theirs and not token["special"]]
@@ -92,14 +92,14 @@ def _renumbered(described: dict[str, Any], specials: tuple[str, ...]) -> dict[st
             *map(_special, range(len(specials)), specials),
             *sorted(added, key=lambda one: int(one["id"])),
         ],
-        "post_processor": None,
+        "post_processor": None,  # `<s>` and `</s>` are added in batches
         "truncation": None,
         "padding": None,
     }
 
 
 def _unknown(model: dict[str, Any]) -> str | None:
-    """The piece that stands for what is unknown."""
+    """Return the piece for unknown text; None if there is none."""
     if model["type"] == "Unigram":
         return None if model["unk_id"] is None else str(model["vocab"][model["unk_id"]][0])
     named = model.get("unk_token")
@@ -107,13 +107,13 @@ def _unknown(model: dict[str, Any]) -> str | None:
 
 
 def _covers_bytes(described: dict[str, Any]) -> bool:
-    """Return whether any text can be cut into known pieces, bytes at worst."""
+    """Return whether any text can be encoded without unknown pieces, by falling back to bytes."""
     model = described["model"]
     return bool(model.get("byte_fallback")) or "ByteLevel" in types_of(described["pre_tokenizer"])
 
 
 def _ordered(model: dict[str, Any]) -> list[str]:
-    """The pieces by id."""
+    """Return the pieces in the order of their ids."""
     vocabulary = model["vocab"]
     if isinstance(vocabulary, list):
         return [piece for piece, _ in vocabulary]
@@ -121,7 +121,7 @@ def _ordered(model: dict[str, Any]) -> list[str]:
 
 
 def _set_pieces(model: dict[str, Any], pieces: list[str]) -> None:
-    """Give a model these pieces in this order."""
+    """Set the vocabulary of a model, in this order."""
     if model["type"] == "Unigram":
         scores = dict(model["vocab"])
         model["vocab"] = [[piece, 0.0 if piece in MASKED else scores[piece]] for piece in pieces]
@@ -131,7 +131,7 @@ def _set_pieces(model: dict[str, Any], pieces: list[str]) -> None:
     if model["type"] != "BPE" or model["unk_token"] is not None:
         model["unk_token"] = SPECIALS[UNK]
     if model["type"] == "BPE":
-        model["dropout"] = None  # ours is drawn anew from seed and epoch: tokenizer.dropout
+        model["dropout"] = None  # replaced by our reproducible BPE-dropout (`tokenizer.dropout`)
 
 
 def _special(number: int, piece: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Style of a tokenizer of the library: its kind, and the marks of its pieces at the beginnings of words."""
+"""Style of a tokenizer: its kind, and the spelling of its pieces at word boundaries."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from regard.data.problems import DataError
 
 TokenizerKind = Literal["characters", "words", "bpe", "unigram", "wordpiece"]
 Marks = Literal["bytes", "spaces", "fallback", "inside", "none"]
-"""How a piece is spelt: as the characters of its bytes; with "▁" for a space, and bytes as <0x0A> with a fallback; with
+"""Spelling of pieces: as the characters of its bytes; with "▁" for a space, and bytes as <0x0A> with a fallback; with
 "##" if it is not the first of its word; or as it is."""
 
 
 class TokenizerStyle(NamedTuple):
-    """The kind, the spelling of pieces, and of words how they are cut."""
+    """Kind, spelling of pieces, and word splitting of a tokenizer."""
 
     kind: TokenizerKind
     marks: Marks
@@ -23,10 +23,10 @@ class TokenizerStyle(NamedTuple):
 
     @staticmethod
     def of(description: dict[str, Any]) -> TokenizerStyle:
-        """Return the style of what the library's JSON describes.
+        """Detect the style of a tokenizer from the library's JSON.
 
         Raises:
-            DataError: it is none that is known here.
+            DataError: the style is not supported.
         """
         model, before = description["model"], list(types_of(description.get("pre_tokenizer")))
         match model["type"]:
@@ -46,7 +46,7 @@ class TokenizerStyle(NamedTuple):
 
 
 def types_of(part: Any) -> Iterator[str]:
-    """The types of a pre-tokenizer, a normaliser or a decoder, and of those in it."""
+    """Yield the types of a pre-tokenizer, normaliser or decoder, including nested ones."""
     if isinstance(part, dict):
         inside = (*part.get("pretokenizers", ()), *part.get("normalizers", ()), *part.get("decoders", ()))
         if not inside:
@@ -56,14 +56,14 @@ def types_of(part: Any) -> Iterator[str]:
 
 
 def _whole(pre_tokenizer: dict[str, Any] | None, before: list[str]) -> TokenizerStyle:
-    """A vocabulary of whole words or characters."""
+    """Return the style of a vocabulary of whole words or characters."""
     if before == ["Split"] and pre_tokenizer is not None and not pre_tokenizer.get("invert"):
-        return TokenizerStyle("characters", "none")  # what is matched; of words what is not
+        return TokenizerStyle("characters", "none")  # the pattern matches pieces; for words, separators
     return TokenizerStyle("words", "none", "whitespace" if before == ["WhitespaceSplit"] else "punctuation")
 
 
 def _marks_spaces(description: dict[str, Any]) -> bool:
-    """Return whether spaces become "▁", in the pre-tokenizer or, as older files have it, in the normaliser."""
+    """Return whether spaces become "▁", in the pre-tokenizer or (in older files) in the normaliser."""
     replaced = [
         part
         for part in _parts(description.get("normalizer"))
@@ -79,5 +79,5 @@ def _parts(normaliser: dict[str, Any] | None) -> list[dict[str, Any]]:
 
 
 def _joins(model: dict[str, Any]) -> bool:
-    """Return whether pieces are marked in a way of their own: "##" or "</w>" of byte pairs."""
+    """Return whether pieces have other word-boundary marks, such as "##" or the "</w>" of BPE."""
     return bool(model.get("continuing_subword_prefix") or model.get("end_of_word_suffix"))

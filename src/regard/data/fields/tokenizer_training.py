@@ -1,4 +1,4 @@
-"""Vocabularies learned from text, the same in every process."""
+"""Training of tokenizers, deterministic across processes."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from regard.data.fields.word_splitting import WordSplit, word_splitter
 from regard.data.problems import DataError
 from regard.specials import MASKED, SPECIALS, UNK
 
-_INSIDE = "##"  # what a piece of a word begins with that is not its first
-_TOGETHER = 1000  # repetitions of a word that are handed to the library as one text
+_INSIDE = "##"  # prefix of pieces that continue a word
+_TOGETHER = 1000  # repetitions of a word passed to the library as one text
 
 
 class VocabularySettings(NamedTuple):
-    """A vocabulary to learn.
+    """Settings of a vocabulary to learn.
 
     Attributes:
-        size: the most pieces, special ones included; None for no limit, or 8000 of pieces that are learned.
-        min_frequency: rarer pieces are left out.
-        forms: normal forms that text is brought to first.
+        size: maximum number of pieces, including special ones; None for no limit, or 8000 for subword pieces.
+        min_frequency: rarer pieces are excluded.
+        forms: normalisers applied to the text.
         specials: the special pieces, which come first.
-        more: words that follow those of the texts, as far as there is room, however rare they are there.
+        more: additional words after those of the texts, within `size`, regardless of their frequency.
     """
 
     size: int | None
@@ -38,7 +38,7 @@ class VocabularySettings(NamedTuple):
 
 
 class CountedTexts:
-    """Texts that are counted as they are read; lists of words are joined by spaces."""
+    """Texts that are counted during iteration; lists of words are joined by spaces."""
 
     def __init__(self, texts: Iterable[str | Sequence[str]]) -> None:
         self.texts, self.count = texts, 0
@@ -80,7 +80,7 @@ def words(texts: CountedTexts, wanted: VocabularySettings, split: WordSplit) -> 
 
 
 def _closed(counts: Counter[str], wanted: VocabularySettings) -> tokenizers.Tokenizer:
-    """A vocabulary of all that was counted, as far as there is room."""
+    """Return a tokenizer of the counted words, the most frequent first, limited to the vocabulary size."""
     # The library's trainer gives a word that is spelt like a special token a second id, and PTB is full of <unk>.
     for special in wanted.specials:
         counts.pop(special, None)
@@ -98,7 +98,7 @@ def _closed(counts: Counter[str], wanted: VocabularySettings) -> tokenizers.Toke
 
 
 def bpe(texts: CountedTexts, wanted: VocabularySettings) -> tokenizers.Tokenizer:
-    """Return a tokenizer of byte pairs: the library breaks ties by the smaller ids, which begin in order."""
+    """Return a byte-level BPE tokenizer; it is deterministic, since the library breaks ties by the smaller ids."""
     alphabet, size = pre_tokenizers.ByteLevel.alphabet(), wanted.size or 8000
     if size < len(wanted.specials) + len(alphabet):
         raise DataError(f"bpe needs a size of at least {len(wanted.specials) + len(alphabet)} (all bytes), not {size}")
@@ -119,10 +119,10 @@ def bpe(texts: CountedTexts, wanted: VocabularySettings) -> tokenizers.Tokenizer
 
 
 def wordpiece(texts: CountedTexts, wanted: VocabularySettings) -> tokenizers.Tokenizer:
-    """Return a tokenizer of BERT's pieces of words.
+    """Return a WordPiece tokenizer as in BERT.
 
-    The library breaks ties by the smaller ids. It numbers "##a", "##b", ... as it finds them in a hash map, which is
-    another order in each process; here they are special pieces of the trainer, which it numbers as they are given.
+    The library breaks ties by the smaller ids, but numbers "##a", "##b", ... in the order of a hash map, which differs
+    between processes. Passing them as special tokens of the trainer fixes their order.
     """
     library = wordpieces({piece: index for index, piece in enumerate(wanted.specials)}, wanted.forms)
     counts, size = word_counts(texts, library), wanted.size or 8000
@@ -143,9 +143,9 @@ def wordpiece(texts: CountedTexts, wanted: VocabularySettings) -> tokenizers.Tok
 
 
 def unigram(texts: CountedTexts, wanted: VocabularySettings) -> tokenizers.Tokenizer:
-    """Return a tokenizer of the unigram model.
+    """Return a unigram tokenizer.
 
-    The library's own trainer adds up in the order of a hash map: its scores differ from process to process.
+    The library's own trainer sums in the order of a hash map, so its scores differ between processes.
     """
     library = tokenizers.Tokenizer(models.Unigram())
     if wanted.forms:
@@ -167,7 +167,7 @@ def unigram(texts: CountedTexts, wanted: VocabularySettings) -> tokenizers.Token
 
 
 def wordpieces(vocabulary: dict[str, int], forms: list[normalizers.Normalizer]) -> tokenizers.Tokenizer:
-    """Return the library's tokenizer of BERT's kind over these pieces, the special ones first."""
+    """Return a WordPiece tokenizer with this vocabulary, special pieces first."""
     library = tokenizers.Tokenizer(models.WordPiece(vocabulary, unk_token=SPECIALS[UNK]))
     library.add_special_tokens([piece for piece in MASKED if piece in vocabulary])
     library.normalizer = normalizers.Sequence(forms)
@@ -177,8 +177,8 @@ def wordpieces(vocabulary: dict[str, int], forms: list[normalizers.Normalizer]) 
 
 
 def word_counts(texts: Iterable[str], library: tokenizers.Tokenizer) -> dict[str, int]:
-    """Return how often each word occurs that the tokenizer cuts into pieces, sorted by word."""
-    # No normal form reaches across a space, so what stands between two is normalised once however often it occurs.
+    """Count the pre-tokenised words of some texts, sorted by word."""
+    # Normalisation does not depend on text across spaces, so each distinct word is normalised only once.
     between: Counter[str] = Counter(chain.from_iterable(text.split(" ") for text in texts))
     counts: Counter[str] = Counter()
     for part, count in between.items():
@@ -189,7 +189,7 @@ def word_counts(texts: Iterable[str], library: tokenizers.Tokenizer) -> dict[str
 
 
 def repeat_words(counts: Mapping[str, int]) -> Iterator[str]:
-    """Each word as often as it occurs, for the library, which counts for itself."""
+    """Yield each word as often as it occurs, since the library's trainers take texts rather than counts."""
     for word, count in counts.items():
         whole, rest = divmod(count, _TOGETHER)
         for times in (*[_TOGETHER] * whole, *([rest] if rest else [])):
@@ -202,7 +202,7 @@ def _train(
     try:
         library.train_from_iterator(texts, trainer)
     except Exception as problem:
-        if type(problem) is not Exception:  # the library's own are bare; others are of the texts, and say it better
+        if type(problem) is not Exception:  # the library raises a bare Exception; others are of the texts
             raise
         raise DataError(
             f"a tokenizer of kind {kind} and size {size} cannot be made ({problem}); try a larger size"

@@ -1,4 +1,4 @@
-"""Tokens of a text."""
+"""Field of the tokens of a text."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from regard.data.fields.tokenizer import Tokenizer
 from regard.specials import PAD
 
 Learner = Callable[[Iterable[Any]], Tokenizer]
-"""From texts to their tokenizer."""
+"""Function that learns a tokenizer from texts."""
 
 
 def learn_words(texts: Iterable[Any]) -> Tokenizer:
-    """Return a tokenizer of all words that occur."""
+    """Return a word tokenizer with all words that occur."""
     return Tokenizer.train(texts, kind="words")
 
 
@@ -26,9 +26,9 @@ class TokensField(Field[Tokenizer]):
     """Tokens of a text: ids [B, T], and their number per text [B].
 
     Attributes:
-        begin, end: whether a text gets a beginning and an end in a batch. A text that begins so is predicted token by
-            token: all but its last is read.
-        learner: from texts to their tokenizer.
+        begin, end: whether to add `<s>` and `</s>` in a batch. A text with `<s>` is predicted token by token: the model
+            takes all tokens but the last as input.
+        learner: function that learns a tokenizer from texts.
 
     >>> words = TokensField(Tokenizer.train(["a house"], kind="words"), begin=True, end=True)
     >>> words.encode(["a house", "house"])["ids"]

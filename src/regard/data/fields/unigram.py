@@ -1,4 +1,4 @@
-"""The unigram model of Kudo (2018), learned in a fixed order: each process finds the same pieces and scores."""
+"""Training of the unigram model of Kudo (2018), deterministic across processes."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 LONGEST = 16
-"""Characters of a piece, at most."""
-_SEEDS = 1_000_000  # pieces to begin with
-_KEPT = 0.75  # of the pieces at each round
-_SPARE = 1.1  # times the size that is asked for: then the rounds are over
-_EXPECTED = 0.5  # a piece that is expected less often is dropped
-_WORD = 256  # characters of a word that are looked at together; what is longer is cut
-_TOGETHER = 65_536  # characters of words that are looked at together
-_CHARACTERS = 8_000_000  # of the most frequent words, which are learned from; each place needs 100 bytes
+"""Maximum number of characters per piece."""
+_SEEDS = 1_000_000  # maximum number of seed pieces
+_KEPT = 0.75  # fraction of pieces kept in each pruning round
+_SPARE = 1.1  # pruning stops at this multiple of the requested size
+_EXPECTED = 0.5  # pieces with a smaller expected count are dropped in the M step
+_WORD = 256  # maximum characters per word; longer words are split
+_TOGETHER = 65_536  # characters per lattice, which limits memory
+_CHARACTERS = 8_000_000  # training uses the most frequent words up to this many characters, about 100 bytes each
 _NONE = -1
 _SMALL = -1e30
 
 
 class Piece(NamedTuple):
-    """A piece of text, and log p of it."""
+    """A piece of text with its log-probability."""
 
     text: str
     score: float
 
 
 def learn_pieces(counts: Mapping[str, int], size: int) -> list[Piece]:
-    """Return the pieces with their scores, the likeliest first; all single characters are among them.
+    """Learn the pieces and their scores, sorted by descending score; all single characters are included.
 
     Args:
-        counts: how often each word occurs.
-        size: how many pieces; all single characters are kept, whatever it is.
+        counts: number of occurrences of each word.
+        size: number of pieces; single characters are kept even if there are more.
 
-    Substrings that occur most often are the first pieces. Two steps of EM give each its probability, those that the
-    likelihood of the text needs least are dropped, a quarter at a time, and again, until few enough are left.
+    The seed pieces are the most frequent substrings. Each round runs two EM steps to estimate their probabilities and
+    prunes the quarter of the pieces whose loss reduces the likelihood least, until the size is reached.
 
     >>> pieces = learn_pieces({"lower": 5, "newer": 5, "low": 5, "new": 5}, 8)
     >>> [piece.text for piece in pieces][:3], len(pieces)
@@ -50,14 +50,14 @@ def learn_pieces(counts: Mapping[str, int], size: int) -> list[Piece]:
     enough = max(int(size * _SPARE), len(text.alphabet))
     while True:
         for _ in range(2):
-            pieces = _maximised(pieces, _expected(text, pieces))
+            pieces = _maximised(pieces, _expected(text, pieces))  # M step after E step
         if len(pieces.scores) <= enough:
             return _chosen(text, pieces, size)
         pieces = _pruned(text, pieces, max(enough, int(len(pieces.scores) * _KEPT)))
 
 
 class _Lattice(NamedTuple):
-    """Words of one length side by side: where each begins in the text, and how often it occurs."""
+    """Words of equal length: the offset of each in the text, and its count."""
 
     length: int
     starts: Ints
@@ -65,14 +65,14 @@ class _Lattice(NamedTuple):
 
 
 class _Text(NamedTuple):
-    """All words one after another.
+    """All words, concatenated.
 
     Attributes:
-        codes: the number of each character, in order of code points.
-        alphabet: the characters.
-        room: characters from each place to the end of its word.
-        weights: how often the word occurs that each place is in.
-        lattices: the words by length.
+        codes: index of each character in the alphabet.
+        alphabet: the characters, sorted by code point.
+        room: number of characters from each position to the end of its word.
+        weights: count of the word at each position.
+        lattices: the words, grouped by length.
     """
 
     codes: Ints
@@ -100,12 +100,12 @@ class _Text(NamedTuple):
 
 
 class _Pieces(NamedTuple):
-    """Pieces that words are cut into.
+    """Candidate pieces of the segmentation.
 
     Attributes:
-        ids: [N, LONGEST], the piece that begins at each place with 1, 2, ... characters; -1 where there is none.
-        starts, lengths: where each piece stands in the text, once.
-        scores: log p of each.
+        ids: piece that starts at each position with 1, 2, ... characters, or -1, [N, LONGEST].
+        starts, lengths: one occurrence of each piece in the text.
+        scores: log-probability of each piece.
     """
 
     ids: NDArray[np.int32]
@@ -114,14 +114,14 @@ class _Pieces(NamedTuple):
     scores: Floats
 
     def kept(self, keep: NDArray[np.bool_], scores: Floats) -> _Pieces:
-        """Those that are kept, with new scores."""
+        """Return the pieces selected by a mask, renumbered, with new scores."""
         numbers = np.where(keep, np.cumsum(keep) - 1, _NONE).astype(np.int32)
         ids = np.where(self.ids == _NONE, _NONE, numbers[self.ids])
         return _Pieces(ids, self.starts[keep], self.lengths[keep], scores[keep])
 
 
 def _parts(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Words in parts that are not too long, the most frequent ones, and each character that is in none of them."""
+    """Return the most frequent words, split if too long, and each remaining character that occurs in none of them."""
     cut = [
         (word[begin : begin + _WORD], count) for word, count in counts.items() for begin in range(0, len(word), _WORD)
     ]
@@ -134,29 +134,29 @@ def _parts(counts: Mapping[str, int]) -> list[tuple[str, int]]:
 
 
 def _groups(numbers: Ints, length: int) -> Iterator[Ints]:
-    """Some of these words at a time."""
+    """Yield batches of words of limited total length."""
     size = max(1, _TOGETHER // length)
     return (numbers[begin : begin + size] for begin in range(0, len(numbers), size))
 
 
 def _seeds(text: _Text) -> _Pieces:
-    """All characters, and the substrings that occur at least twice and cover most of the text.
+    """Return all characters, and the substrings with two or more occurrences that cover most characters.
 
-    One that always goes on with the same character is left out for the longer one.
+    A substring that is always followed by the same character is redundant: only the longer one is kept.
     """
-    windows = text.codes.copy()  # the number of the substring at each place, of one length after another
+    windows = text.codes.copy()  # id of the substring of the current length at each position
     counts: Floats = np.bincount(windows, text.weights).astype(np.float64)
     found: list[tuple[Ints, Ints, Floats]] = [(np.arange(len(text.codes)), windows, counts)]
     alive = np.arange(len(text.codes))
     for length in range(2, LONGEST + 1):
         alive = alive[text.room[alive] >= length]
-        # A substring is known by its beginning and its last character.
+        # A substring is identified by the id of its prefix, one character shorter, and its last character.
         key = windows[alive] * len(text.alphabet) + text.codes[alive + length - 1]
         _, first, numbers = np.unique(key, return_index=True, return_inverse=True)
         totals = np.bincount(numbers, text.weights[alive], minlength=len(first))
         longest = np.zeros(len(found[-1][2]))
         np.maximum.at(longest, windows[alive][first], totals)
-        found[-1][2][(longest == found[-1][2]) & (length > 2)] = 0.0  # it always goes on, in the same way
+        found[-1][2][(longest == found[-1][2]) & (length > 2)] = 0.0  # always followed by the same character
         often = totals[numbers] >= 2
         alive, numbers = alive[often], numbers[often]
         kept, numbers = np.unique(numbers, return_inverse=True)
@@ -169,7 +169,7 @@ def _seeds(text: _Text) -> _Pieces:
 
 
 def _ranked(text: _Text, found: list[tuple[Ints, Ints, Floats]]) -> _Pieces:
-    """The substrings with the largest sums of characters that they cover."""
+    """Return the substrings that cover the most characters (length times count)."""
     covered = [length * counts for length, (_, _, counts) in enumerate(found, start=1)]
     covered[0] = np.full(len(covered[0]), np.inf)  # single characters stay
     every, offsets = np.concatenate(covered), np.cumsum([0, *map(len, covered)])
@@ -183,31 +183,31 @@ def _ranked(text: _Text, found: list[tuple[Ints, Ints, Floats]]) -> _Pieces:
         here = numbers[offsets[column] + substrings]
         ids[places, column] = here
         known = here != _NONE
-        starts[here[known][::-1]] = places[known][::-1]  # the first place of each
+        starts[here[known][::-1]] = places[known][::-1]  # reversed: the first occurrence is written last
         lengths[here[known]] = column + 1
     counts = np.concatenate([counts for _, _, counts in found])[chosen] * lengths
     return _Pieces(ids, starts, lengths, np.log(counts / counts.sum()))
 
 
 def _edges(lattice: _Lattice, pieces: _Pieces, end: int) -> tuple[NDArray[np.int32], Floats]:
-    """The pieces that end behind the first `end` characters of each word, [rows, lengths], and their scores."""
+    """Return the pieces that end after the first `end` characters of each word, [rows, lengths], and their scores."""
     lengths = np.arange(1, min(end, LONGEST) + 1)
     ids = pieces.ids[lattice.starts[:, None] + end - lengths, lengths - 1]
     return ids, np.where(ids == _NONE, _SMALL, pieces.scores[ids])
 
 
 def _expected(text: _Text, pieces: _Pieces) -> Floats:
-    """Return the expected count of each piece, over all ways to cut each word: the E step."""
+    """E step: return the expected count of each piece over all segmentations, by forward-backward."""
     expected = np.zeros(len(pieces.scores))
     for lattice in text.lattices:
         size, rows = lattice.length, len(lattice.starts)
         edges = [_edges(lattice, pieces, end) for end in range(1, size + 1)]
-        before = np.full((rows, size + 1), _SMALL)  # log p of all ways to the first characters of a word
+        before = np.full((rows, size + 1), _SMALL)  # forward: log p of the first characters of a word
         before[:, 0] = 0.0
         for end, (_, scores) in enumerate(edges, start=1):
             width = scores.shape[1]
             before[:, end] = _logsumexp(before[:, end - width : end][:, ::-1] + scores)
-        behind = np.full((rows, size + 1), _SMALL)  # log p of all ways on from there
+        behind = np.full((rows, size + 1), _SMALL)  # backward: log p of the remaining characters
         behind[:, size] = 0.0
         for end in range(size, 0, -1):
             ids, scores = edges[end - 1]
@@ -215,6 +215,7 @@ def _expected(text: _Text, pieces: _Pieces) -> Floats:
             here = behind[:, end, None] + scores
             earlier = behind[:, end - width : end]
             behind[:, end - width : end] = np.logaddexp(earlier, here[:, ::-1])
+            # Posterior of a piece: forward up to it, its score, backward after it, normalised by the word's total.
             log_p = before[:, end - width : end][:, ::-1] + here - before[:, size, None]
             share = np.exp(np.minimum(log_p, 0.0)) * lattice.counts[:, None]
             known = ids != _NONE
@@ -223,15 +224,15 @@ def _expected(text: _Text, pieces: _Pieces) -> Floats:
 
 
 def _maximised(pieces: _Pieces, expected: Floats) -> _Pieces:
-    """The M step, with the digamma function that makes rare pieces rarer; single characters stay."""
+    """M step with the digamma function, which favours sparse solutions; single characters are kept."""
     keep = (expected >= _EXPECTED) | (pieces.lengths == 1)
     expected = np.maximum(expected, _EXPECTED)
     return pieces.kept(keep, _digamma(expected) - _digamma(expected[keep].sum()[None])[0])
 
 
 def _pruned(text: _Text, pieces: _Pieces, size: int) -> _Pieces:
-    """The pieces without which the likelihood would fall most; single characters stay."""
-    used = np.zeros(len(pieces.scores))
+    """Keep the pieces whose removal would reduce the likelihood most, and all single characters."""
+    used = np.zeros(len(pieces.scores))  # counts in the best segmentations
     for lattice in text.lattices:
         for words, ids in _best(lattice, pieces):
             used += np.bincount(ids, lattice.counts[words], minlength=len(used))
@@ -239,10 +240,12 @@ def _pruned(text: _Text, pieces: _Pieces, size: int) -> _Pieces:
     losses = np.where(pieces.lengths == 1, np.inf, 0.0)
     for numbers, lattice in _as_words(pieces):
         counts = used[numbers]
+        # Without a piece, each of its occurrences becomes the pieces of its own best segmentation.
         new_total = np.log(total + counts * (_steps(lattice, pieces) - 1))
         other = np.zeros(len(numbers))
         for words, ids in _best(lattice, pieces, whole=False):
             np.add.at(other, words, np.log(np.maximum(used[ids] + counts[words], 1e-300)) - new_total[words])
+        # Pieces that the best segmentations never use (count 0) give log 0; `where` below replaces their loss by 0.
         with np.errstate(divide="ignore", invalid="ignore"):
             loss = counts * (np.log(counts) - np.log(total) - other)
         losses[numbers] = np.where(counts > 0, loss, 0.0)
@@ -254,14 +257,14 @@ def _pruned(text: _Text, pieces: _Pieces, size: int) -> _Pieces:
 
 
 def _as_words(pieces: _Pieces) -> Iterator[tuple[Ints, _Lattice]]:
-    """The pieces of two characters and more, by length: their numbers, and they themselves as words."""
+    """Yield the pieces of two or more characters by length: their indices, and the pieces as a lattice of words."""
     for length in range(2, LONGEST + 1):
         for numbers in _groups(np.flatnonzero(pieces.lengths == length), length):
             yield numbers, _Lattice(length, pieces.starts[numbers], np.ones(len(numbers)))
 
 
 def _steps(lattice: _Lattice, pieces: _Pieces) -> Floats:
-    """Return the number of pieces of each word, if it is none itself."""
+    """Return the number of pieces in the best segmentation of each word that does not use the word as a piece."""
     found = np.zeros(len(lattice.starts))
     for words, _ in _best(lattice, pieces, whole=False):
         np.add.at(found, words, 1.0)
@@ -269,9 +272,9 @@ def _steps(lattice: _Lattice, pieces: _Pieces) -> Floats:
 
 
 def _best(lattice: _Lattice, pieces: _Pieces, *, whole: bool = True) -> Iterator[tuple[Ints, NDArray[np.int32]]]:
-    """The likeliest way to cut each word: (rows, their pieces), as often as the longest way has pieces.
+    """Viterbi segmentation of each word: yields (rows, their pieces), one piece per row in each step.
 
-    Of equal ways the one with the shorter last piece is taken. Not `whole` leaves out the piece that is the word.
+    Ties are broken by the shorter last piece. `whole=False` excludes the piece that is the whole word.
     """
     size, rows = lattice.length, len(lattice.starts)
     score, step = np.full((rows, size + 1), _SMALL), np.zeros((rows, size + 1), np.int64)
@@ -294,7 +297,7 @@ def _best(lattice: _Lattice, pieces: _Pieces, *, whole: bool = True) -> Iterator
 
 
 def _chosen(text: _Text, pieces: _Pieces, size: int) -> list[Piece]:
-    """All characters and the likeliest of the rest, by score; equal ones in the order of the alphabet."""
+    """Return all characters and the best of the other pieces, by score; ties are in alphabetical order."""
     order = np.lexsort((pieces.starts, -pieces.scores, pieces.lengths > 1))[: max(size, len(text.alphabet))]
     found = []
     for number in order:
@@ -311,7 +314,7 @@ def _logsumexp(values: Floats) -> Floats:
 
 
 def _digamma(x: Floats) -> Floats:
-    """ψ(x) for x > 0: up by the recurrence to where the asymptotic series is exact.
+    """Compute ψ(x) for x > 0 by the recurrence, up to where the asymptotic series is accurate.
 
     >>> bool(abs(_digamma(np.array([1.0]))[0] + 0.5772156649015329) < 1e-12)      # minus Euler's constant
     True

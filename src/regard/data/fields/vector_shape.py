@@ -1,4 +1,4 @@
-"""Shape of the arrays of a field."""
+"""Encoder of array fields: the common shape of their arrays."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from regard.data.problems import DataError
 
 @dataclass(frozen=True)
 class VectorShape(FieldEncoder):
-    """Shape of an array, with None for each axis whose size varies from example to example.
+    """Shape of an array, with None for each axis of variable size.
 
     Attributes:
-        axes: sizes, or None.
+        axes: size of each axis, or None.
 
     >>> shape = VectorShape.of([(7, 80), (5, 80)])
     >>> shape.axes, shape.fits((1, 80)), shape.fits((1, 81))
@@ -30,10 +30,10 @@ class VectorShape(FieldEncoder):
 
     @classmethod
     def of(cls, shapes: Iterable[tuple[int, ...]]) -> Self:
-        """Return the shape that all of some shapes fit.
+        """Return the most specific shape that matches all given shapes.
 
         Raises:
-            DataError: there are none, or they differ in the number of axes.
+            DataError: no shapes, or different numbers of axes.
         """
         found = set(shapes)
         if not found:
@@ -46,14 +46,14 @@ class VectorShape(FieldEncoder):
         return cls(tuple(next(iter(axis)) if len(axis) == 1 else None for axis in sizes))
 
     def fits(self, shape: tuple[int, ...]) -> bool:
-        """Return whether an array of a shape is one of these."""
+        """Return whether a shape matches."""
         if len(shape) != len(self.axes):
             return False
         return all(axis is None or axis == size for axis, size in zip(self.axes, shape, strict=True))
 
     @property
     def size(self) -> int:
-        """Width of a vector: the last axis; 1 where single values vary in number."""
+        """Width of a vector: the size of the last axis; 1 for one axis of variable size."""
         return self.axes[-1] or 1
 
     @property
@@ -64,7 +64,7 @@ class VectorShape(FieldEncoder):
         return f"[{', '.join('any' if axis is None else str(axis) for axis in self.axes)}]"
 
     def save(self, path: str | Path) -> None:
-        """Write the axes as a JSON list, with null for those that vary."""
+        """Write the axes as a JSON list, with null for variable ones."""
         Path(path).write_text(json.dumps(self.axes), encoding="utf-8")
 
     @classmethod

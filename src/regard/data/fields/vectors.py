@@ -1,4 +1,4 @@
-"""Arrays of numbers: images, spectrograms, features."""
+"""Field of numeric arrays: images, spectrograms, features."""
 
 from __future__ import annotations
 
@@ -17,20 +17,22 @@ from regard.data.fields.padding import PER_EXAMPLE, PaddedArray, PaddingRule
 from regard.data.fields.vector_shape import VectorShape
 from regard.data.problems import DataError
 
-_BYTE = 1 / 255  # so that bytes of images lie between 0 and 1
+_BYTE = 1 / 255  # scales image bytes to [0, 1]
 
 
 @dataclass(frozen=True)
 class VectorsField(Field[VectorShape]):
-    """Arrays of one rank, any of whose axes may vary: float32 [B, ...] padded, and their lengths [B] if the first does.
+    """Arrays of equal rank with axes of fixed or variable size: padded float32 [B, ...].
 
-    A value is a NumPy array, or the path of a `.npy` file, or of a `.npz` file with one array, or `file.npz:name`. All
-    values lie in one file, one after another, and their shapes in another.
+    If the first axis is variable, the batch also has its lengths [B].
+
+    A value is a NumPy array, or the path of a `.npy` file, of a `.npz` file with one array, or `file.npz:name`. All
+    values are concatenated in one file, with their shapes in another.
 
     Attributes:
-        dtype: type on disk; "uint8" for images, of which bytes are kept.
-        scale: factor of a value in a batch; None for 1 / 255 of bytes, 1 of others.
-        pad: value of the padding in a batch.
+        dtype: dtype on disk; "uint8" for images.
+        scale: factor applied to values in a batch; None for 1 / 255 for uint8 and 1 otherwise.
+        pad: padding value in a batch, after scaling.
 
     >>> frames = VectorsField(VectorShape((None, 2)))
     >>> stored = frames.encode([np.ones((3, 2)), np.zeros((1, 2))])
@@ -38,7 +40,7 @@ class VectorsField(Field[VectorShape]):
     (array([6, 2]), [[3, 2], [1, 2]])
     """
 
-    CHUNK: ClassVar[int] = 64  # arrays are large: a chunk is in memory
+    CHUNK: ClassVar[int] = 64  # arrays are large, and a whole chunk is in memory
 
     dtype: Literal["float32", "float16", "uint8"] = "float32"
     scale: float | None = None
@@ -46,7 +48,7 @@ class VectorsField(Field[VectorShape]):
 
     @property
     def fingerprint(self) -> str:
-        return f"{super().fingerprint} {self.dtype}"  # the scale counts in batches alone
+        return f"{super().fingerprint} {self.dtype}"  # the scale does not affect the stored values
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -72,14 +74,14 @@ class VectorsField(Field[VectorShape]):
             raise DataError(f"{shown}the array is of type {array.dtype}; give real numbers")
         if self.dtype == "uint8" and array.dtype != np.uint8:
             raise DataError(f"{shown}the array is of type {array.dtype}, and the field keeps uint8, 0 to 255")
-        with np.errstate(over="ignore"):  # what becomes infinite is refused below
+        with np.errstate(over="ignore"):  # overflow to infinity is an error below
             kept: NDArray[Any] = np.ascontiguousarray(array, self.dtype)
         if not np.isfinite(kept).all():
             raise DataError(f"{shown}the array has values that are not finite in {self.dtype}")
         return kept
 
     def cells(self, column: Column) -> Ints:
-        """Return the size of the first axis where it varies, else 1."""
+        """Return the size of the first axis if it is variable, else 1."""
         first: Ints = column.values["shapes"][:, 0]
         return np.asarray(first) if self.learned.axes[0] is None else np.ones_like(first)
 
@@ -117,7 +119,7 @@ def array_of(value: Any) -> NDArray[Any]:
     path, _, member = str(value).partition(".npz:")
     file = Path(f"{path}.npz" if member else path)
     try:
-        with file.open("rb") as opened:  # by hand, because NumPy leaves a broken archive open
+        with file.open("rb") as opened:  # opened here, because NumPy does not close a damaged archive
             found = np.load(opened, allow_pickle=False)
             return found if isinstance(found, np.ndarray) else _member(found, file, member)
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as problem:

@@ -1,4 +1,4 @@
-"""Words of raw text: punctuation apart from words, and words joined into readable text again."""
+"""Splitting of raw text into words and punctuation, and joining of words to readable text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 from tokenizers import Regex, pre_tokenizers
 
 WordSplit = Literal["punctuation", "whitespace"]
-"""How text is cut into words: at white space with punctuation apart, or at white space alone."""
+"""Word splitting: at white space and punctuation, or at white space only."""
 
 _WORD = r"[\p{L}\p{M}\p{N}_]+"
 _PATTERN = "|".join(
@@ -23,9 +23,9 @@ _PATTERN = "|".join(
     )
 )
 
-_BEFORE = frozenset(",.;:!?)]}…”»’%、。，！？；：」』）")  # stand at the word before them
-_BEHIND = frozenset("([{¿¡„«‘#@「『（")  # stand at the word behind them
-_QUOTES = frozenset("\"'")  # open and close in turn
+_BEFORE = frozenset(",.;:!?)]}…”»’%、。，！？；：」』）")  # attached to the previous word
+_BEHIND = frozenset("([{¿¡„«‘#@「『（")  # attached to the next word
+_QUOTES = frozenset("\"'")  # opening and closing alternate
 _CURRENCIES = frozenset("$£€¥")
 
 
@@ -41,7 +41,7 @@ def word_splitter(split: WordSplit) -> pre_tokenizers.PreTokenizer:
 
 
 def joined_words(words: Sequence[str]) -> str:
-    """Return words as a text in which punctuation stands where it usually does; splitting it gives the same words.
+    """Join words to a text with usual punctuation spacing; splitting it yields the same words.
 
     >>> joined_words(["She", "said", ":", '"', "a", "hoe", "(", "$", "5", ")", "!", '"'])
     'She said: "a hoe ($5)!"'
@@ -62,7 +62,7 @@ def joined_words(words: Sequence[str]) -> str:
 
 
 def _stands_before(word: str, before: str) -> bool:
-    """No space between a mark and the word before it."""
+    """Return whether a mark is attached to the previous word."""
     if word == "/":
         return True
     if set(word) == {"."}:
@@ -73,7 +73,7 @@ def _stands_before(word: str, before: str) -> bool:
 
 
 def _stands_behind(before: str, word: str, open_quotes: set[str]) -> bool:
-    """No space between an opening mark and the word behind it."""
+    """Return whether a word is attached to an opening mark before it."""
     if before == "/":
         return not _is_number(word[0])  # 3/4 is one word
     if before in _CURRENCIES:

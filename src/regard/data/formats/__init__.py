@@ -1,1 +1,1 @@
-"""Formats: readers of the files that people have."""
+"""Readers of common file formats."""

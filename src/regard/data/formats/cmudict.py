@@ -1,4 +1,4 @@
-"""The CMU pronouncing dictionary."""
+"""Reader of the CMU pronouncing dictionary."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ _ENTRY = re.compile(r"(\S+?)(?:\(\d+\))? +(\S.*?)(?:\s*#.*)?")
 
 @dataclass(frozen=True)
 class Cmudict(DataReader):
-    """Words and their phonemes: fields "source" (the word) and "target" (phonemes with spaces between).
+    """Words and their phonemes: fields "source" (the word) and "target" (phonemes separated by spaces).
 
-    Variants, `tomato(2)`, are examples of the same word: split by "source". Comments are left out.
+    Variants such as `tomato(2)` are further examples of the same word: split the data by "source". Comments are
+    skipped.
 
     Args:
         path: the file `cmudict.dict`.
-        stress: keep the stress of vowels, AH0 AH1 AH2.
+        stress: whether to keep the stress digits of vowels (AH0, AH1, AH2).
 
     >>> from tempfile import mkdtemp
     >>> path = Path(mkdtemp()) / "cmudict.dict"
@@ -33,7 +34,7 @@ class Cmudict(DataReader):
     stress: bool = field(default=False, kw_only=True)
 
     def read(self) -> Iterator[Example | BadLine]:
-        """Entries."""
+        """Yield one example per entry."""
         path = Path(self.path)
         for line in good_lines(path, self.encoding, self.max_line):
             if isinstance(line, BadLine):

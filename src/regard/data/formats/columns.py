@@ -1,4 +1,4 @@
-"""Tagged words in columns, as in the shared tasks of CoNLL."""
+"""Reader of tagged words in columns, as in the CoNLL shared tasks."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from regard.data.example import COLUMNS, BadLine, DataReader, Example, Value, go
 
 @dataclass(frozen=True)
 class Columns(DataReader):
-    """A word a line with its tags in columns, a blank line between sentences: each field is a list, one entry a word.
+    """One word per line with its tags in columns, blank lines between sentences; fields are lists, one entry per word.
 
     A bad line makes its whole sentence bad.
 
     Args:
         path: the file.
-        columns: field to column, from 0 (or from -1, the last): {"text": 0, "tags": 1}.
-        separator: between columns; None for any white space.
-        comment: lines that begin with it are passed over; None if there are no comments ("#" may be a word).
+        columns: mapping from field to column index (negative from the end): {"text": 0, "tags": 1}.
+        separator: separator between columns; None for any white space.
+        comment: prefix of comment lines, which are skipped; None if there are none ("#" may be a word).
 
     >>> from tempfile import mkdtemp
     >>> path = Path(mkdtemp()) / "train.txt"
@@ -38,7 +38,7 @@ class Columns(DataReader):
         return replace(self, columns=columns, questions=True)
 
     def read(self) -> Iterator[Example | BadLine]:
-        """Sentences."""
+        """Yield one example per sentence."""
         path = Path(self.path)
         block: list[list[str]] = []
         bad: BadLine | None = None

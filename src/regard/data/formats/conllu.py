@@ -1,4 +1,4 @@
-"""Tagged words in the format of Universal Dependencies."""
+"""Reader of the CoNLL-U format of Universal Dependencies."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from regard.data.problems import DataError, shortened
 
 NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 READABLE = ("form", "lemma", "upos", "xpos", "feats", "deprel")
-"""The columns that can be read."""
+"""Supported columns."""
 
 _WORD = re.compile(r"[1-9][0-9]{0,8}")
 _BESIDE = re.compile(r"[0-9]{1,9}[-.][0-9]{1,9}")
-"""The id of a line that is no word of the sentence: a multiword token, 3-4, or an empty node, 3.1."""
+"""Id of a line that is not a word of the sentence: a multiword token, 3-4, or an empty node, 3.1."""
 
 
 @dataclass(frozen=True)
 class Conllu(DataReader):
-    """A word a line in ten columns with tabs between, a blank line between sentences: each field is a list.
+    """One word per line in ten tab-separated columns, blank lines between sentences; fields are lists of words or tags.
 
-    Comments, multiword tokens (`3-4`, whose words follow) and empty nodes (`3.1`, of enhanced dependencies) are no
-    words. A space inside a form, as in `20 000`, becomes "_", since spaces divide words wherever a sentence is
-    asked. A bad line makes its whole sentence bad.
+    Comments, multiword tokens (`3-4`) and empty nodes (`3.1`, of enhanced dependencies) are skipped. A space inside a
+    form, as in `20 000`, becomes "_", since input sentences are split at spaces in prediction. A bad line makes its
+    whole sentence bad.
 
     Args:
         path: the file.
-        columns: field to the name of a column: form, lemma, upos, xpos, feats or deprel.
+        columns: mapping from field to column name: form, lemma, upos, xpos, feats or deprel.
 
     The format: https://universaldependencies.org/format.html
 
@@ -55,7 +55,7 @@ class Conllu(DataReader):
         return replace(self, columns=columns, questions=True)
 
     def read(self) -> Iterator[Example | BadLine]:
-        """Sentences."""
+        """Yield one example per sentence."""
         path = Path(self.path)
         words: list[list[str]] = []
         bad: BadLine | None = None
@@ -73,7 +73,7 @@ class Conllu(DataReader):
         yield from self._sentence(words, bad, f"{path}:{start}")
 
     def _sentence(self, words: list[list[str]], bad: BadLine | None, where: str) -> Iterator[Example | BadLine]:
-        """Yield what a block of lines is; a block of comments is nothing."""
+        """Yield the example or bad line of a block of lines; nothing for a block of comments."""
         if bad is not None:
             yield bad
         elif words:
@@ -83,7 +83,7 @@ class Conllu(DataReader):
 
 
 def _add(line: str, words: list[list[str]], where: str) -> BadLine | None:
-    """Append a line to the words of its sentence if it is one; return what is wrong with it."""
+    """Append a line to its sentence if it is a word; return a `BadLine` if it is invalid."""
     cells = [" ".join(cell.split()).replace(" ", "_") for cell in line.split("\t")]
     number = shortened(cells[0])
     if len(cells) != len(NAMES):

@@ -1,4 +1,4 @@
-"""Dialogues in files: readers that leave out those which training has too."""
+"""Base of dialogue readers, which can exclude dialogues that also occur in training."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from regard.data.example import DataReader, Examples
 
 
 class DialogueReader(DataReader):
-    """Examples from dialogues; a subclass has the fields below, `kw_only` but for the first.
+    """Base of dialogue readers. Subclasses declare the fields below, all but the first as `kw_only`.
 
     Attributes:
         path: the file.
-        without: files whose dialogues are left out, compared without regard to case and white space.
-        pairs: also leave out dialogues that have two turns in a row in common with those of `without`.
+        without: files whose dialogues are excluded; case and white space are ignored in the comparison.
+        pairs: also exclude dialogues that share two consecutive turns with a dialogue of `without`.
     """
 
     path: str | Path
@@ -29,23 +29,23 @@ class DialogueReader(DataReader):
         return (Path(self.path), *self.without)
 
     def apart_from(self, files: tuple[Path, ...], *, pairs: bool = False) -> Self:
-        """Return a reader that leaves out the dialogues of these files, or all that share a pair of turns with them."""
+        """Return a reader that excludes the dialogues of these files, or all that share a pair of turns with them."""
         changes: dict[str, Any] = {"without": files, "pairs": pairs}
         return replace(self, **changes)
 
     def asking(self, columns: Mapping[str, Any]) -> Self:
-        """Return a reader of whole dialogues without answers."""
+        """Return a reader of whole dialogues without targets."""
         changes: dict[str, Any] = {"questions": True, "without": ()}
         return replace(self, **changes)
 
 
 def without_overlap(found: Examples | None, overlap: str, training: tuple[Path, ...]) -> Examples | None:
-    """Return the examples of a split without dialogues of the training files.
+    """Return the examples of a split, without dialogues of the training files.
 
     Args:
-        found: the examples; None of a split that is not there.
-        overlap: `"keep"` leaves nothing out, `"pairs"` all that share two turns in a row too.
-        training: the files of the split train.
+        found: the examples; None if there is no such split.
+        overlap: `"keep"` excludes nothing; `"pairs"` also excludes dialogues that share two consecutive turns.
+        training: the files of the training split.
     """
     if overlap == "keep" or not isinstance(found, DialogueReader):
         return found
@@ -53,7 +53,7 @@ def without_overlap(found: Examples | None, overlap: str, training: tuple[Path, 
 
 
 def dialogue_parts(turns: Sequence[str], *, pairs: bool) -> Iterator[tuple[str, ...]]:
-    """Yield all turns of a dialogue without case and white space, and with `pairs` each two turns in a row.
+    """Yield the turns of a dialogue, normalised in case and white space; with `pairs`, also each two consecutive turns.
 
     >>> list(dialogue_parts(["Hi !", "Hello .", "Tea ?"], pairs=True))
     [('hi!', 'hello.', 'tea?'), ('hi!', 'hello.'), ('hello.', 'tea?')]

@@ -1,10 +1,10 @@
-"""Encodings: guesses for bytes that the named one cannot decode, and characters that none can encode."""
+"""Encodings: suggestions for undecodable bytes, and detection of characters that cannot be encoded."""
 
 from __future__ import annotations
 
 import re
 
-# Letters of Western Europe stand alone among ASCII; those of other scripts stand side by side.
+# Accented letters of Western Europe are isolated among ASCII; letters of other scripts are adjacent to each other.
 _ALONE = ("utf-8", "cp1252", "cp1250", "latin-1")
 _SIDE_BY_SIDE = ("utf-8", "shift_jis", "euc_kr", "gb18030", "cp1251", "cp1253", "cp1252", "latin-1")
 _MOST = 4
@@ -12,9 +12,9 @@ _RUN = re.compile(rb"[\x80-\xff]{3,}")
 
 
 def plausible_encodings(raw: bytes, place: int) -> dict[str, str]:
-    r"""Return encodings that fit a line, each with the word that it reads at a place, the likeliest first.
+    r"""Return plausible encodings of a line, most likely first, each with the word that it decodes at a position.
 
-    An encoding fits where it decodes the whole line to printable characters. Two that read the same word count once.
+    An encoding is plausible if it decodes the whole line to printable characters. Duplicate words are listed once.
 
     >>> plausible_encodings("ein großes Café".encode("cp1252"), 14)
     {'cp1252': 'Café'}
@@ -42,10 +42,10 @@ def _decoded(raw: bytes, encoding: str) -> str | None:
 
 
 def lone_surrogate(text: str) -> int | None:
-    r"""Return the place of the first surrogate in a text; None if there is none.
+    r"""Return the index of the first lone surrogate in a text; None if there is none.
 
-    JSON's `"\ud800"` makes one, and so does each byte on the command line that is not UTF-8. Tokenizers and files
-    refuse such a text.
+    They come from JSON such as `"\ud800"` and from bytes on the command line that are not UTF-8. Tokenizers reject such
+    a text, and it cannot be written to a file.
 
     >>> lone_surrogate("caf\udce9"), lone_surrogate("café"), lone_surrogate("\U0001f600")
     (3, None, None)

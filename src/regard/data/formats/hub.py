@@ -1,4 +1,4 @@
-"""Anything that the `datasets` library can load."""
+"""Reader of data sets of the `datasets` library."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Hub(DataReader):
     """A split of a data set of the `datasets` library (the extra `regard[data]`).
 
     Args:
-        name: as `datasets.load_dataset` takes it: a name on the hub, or a folder.
+        name: argument of `datasets.load_dataset`: a name on the hub, or a folder.
         split: "train", "validation", "train[:1000]", ...
-        keys: field to column; a column inside another is written with a dot, "translation.de".
-        config: the configuration of the data set, if it has several.
+        keys: mapping from field to column; nested columns are written with a dot, "translation.de".
+        config: configuration of the data set, if it has several.
     """
 
     PATHS: ClassVar[tuple[str, ...]] = ()
@@ -44,15 +44,15 @@ class Hub(DataReader):
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """None: the library keeps its own."""
+        """No files: the library manages its own cache."""
         return ()
 
     def settings(self) -> str:
-        """The library's fingerprint of the content too."""
+        """Return the settings, including the library's fingerprint of the content."""
         return f"{super().settings()} {getattr(self._rows, '_fingerprint', '')}"
 
     def read(self) -> Iterator[Example | BadLine]:
-        """The rows."""
+        """Yield one example per row."""
         for number, row in enumerate(self._rows):
             yield select_fields(_flat(row), self.keys, f"{self.name}[{self.split}]:{number}", self.may_be_blank)
 

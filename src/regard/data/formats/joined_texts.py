@@ -1,4 +1,4 @@
-"""Two texts read as one."""
+"""Text pairs, joined to one text."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from regard.data.example import Example, Value, WrappedExamples
 
 SECOND = "second"
-"""The field of the second text, before they are joined."""
+"""Name of the field of the second text, before joining."""
 
 
 @dataclass(frozen=True)
 class JoinedTexts(WrappedExamples):
-    """Examples whose fields "text" and "second" become one text with a tab between, as tokenizers with a mask read it.
+    """Examples whose fields "text" and "second" are joined by a tab, as tokenizers with `<mask>` expect text pairs.
 
     >>> from pathlib import Path
     >>> from tempfile import mkdtemp
@@ -25,7 +25,7 @@ class JoinedTexts(WrappedExamples):
     """
 
     def settings(self) -> str:
-        """Those of the examples that are joined."""
+        """Return the settings of the wrapped examples."""
         return f"Joined({self.examples.settings()})"
 
     def __iter__(self) -> Iterator[Example]:
@@ -36,5 +36,5 @@ class JoinedTexts(WrappedExamples):
 
 
 def _plain(value: Value) -> str:
-    """A text without tabs."""
+    """Return a text without tabs."""
     return " ".join((value if isinstance(value, str) else " ".join(value)).split("\t"))

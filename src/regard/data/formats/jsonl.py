@@ -1,4 +1,4 @@
-"""One JSON object a line."""
+"""Reader of JSON Lines: one JSON object per line."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from regard.data.example import COLUMNS, BadLine, DataReader, Example, Value, go
 
 @dataclass(frozen=True)
 class Jsonl(DataReader):
-    """Fields from the keys of JSON objects, one a line; blank lines are passed over.
+    """Fields from the keys of JSON objects, one object per line; blank lines are skipped.
 
-    A value is a text, or a list of texts (words, tags). Numbers and booleans become texts, so that they can be labels.
+    A value is a text or a list of texts (words, tags). Numbers and booleans are converted to text, for use as labels.
 
     Args:
         path: the file.
-        keys: field to key, {"source": "body", "target": "subject"}.
+        keys: mapping from field to key, {"source": "body", "target": "subject"}.
 
     >>> from tempfile import mkdtemp
     >>> path = Path(mkdtemp()) / "mail.jsonl"
@@ -35,7 +35,7 @@ class Jsonl(DataReader):
         return replace(self, keys=columns, questions=True)
 
     def read(self) -> Iterator[Example | BadLine]:
-        """Objects that have all the keys."""
+        """Yield one example per object with all keys."""
         for found, where in json_lines(Path(self.path), self.encoding, self.max_line):
             if isinstance(found, BadLine):
                 yield found
@@ -44,7 +44,7 @@ class Jsonl(DataReader):
 
 
 def json_lines(path: Path, encoding: str, longest: int) -> Iterator[tuple[dict[str, Any] | BadLine, str]]:
-    """Yield the object of each line that is not blank, or why it has none, and where it stands."""
+    """Yield the object (or bad line) and the location of each line that is not blank."""
     for line in good_lines(path, encoding, longest):
         if isinstance(line, BadLine):
             yield line, line.where
@@ -54,7 +54,7 @@ def json_lines(path: Path, encoding: str, longest: int) -> Iterator[tuple[dict[s
 
 
 def json_object(text: str, where: str) -> dict[str, Any] | BadLine:
-    """The object that a line holds."""
+    """Parse the JSON object of a line."""
     try:
         found = parsed_json(text)
     except ValueError as error:
@@ -63,10 +63,10 @@ def json_object(text: str, where: str) -> dict[str, Any] | BadLine:
 
 
 def parsed_json(text: str) -> Any:
-    """The content of a JSON text.
+    """Parse a JSON text.
 
     Raises:
-        ValueError: a text that is not JSON, or nothing that Python can hold, in words.
+        ValueError: the text is not valid JSON, or not representable in Python.
 
     >>> parsed_json("[1, 2")
     Traceback (most recent call last):
@@ -79,14 +79,14 @@ def parsed_json(text: str) -> Any:
         raise ValueError(f"{error.msg} at {line}column {error.colno}") from None
     except RecursionError:
         raise ValueError("it is nested too deep") from None
-    except ValueError:  # Python reads no number of more than 4,300 digits
+    except ValueError:  # Python rejects integers of more than 4,300 digits
         raise ValueError("it has a number of thousands of digits") from None
 
 
 def select_fields(
     found: Mapping[str, object], keys: Mapping[str, str], where: str, may_be_blank: Callable[[str], bool]
 ) -> Example | BadLine:
-    """The fields of an example from a mapping; some of them may be blank."""
+    """Extract the fields of an example from a mapping; some of them may be blank."""
     values: dict[str, Value] = {}
     for name, key in keys.items():
         if key not in found:

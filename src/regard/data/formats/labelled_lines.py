@@ -1,4 +1,4 @@
-"""Texts with a label each."""
+"""Reader of labelled texts, one per line or file."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from regard.data.problems import DataError
 
 @dataclass(frozen=True)
 class LabelledLines(DataReader):
-    """One text a line with its label: fields "text" and "label". Blank lines are passed over.
+    """One text per line with its label: fields "text" and "label". Blank lines are skipped.
 
     Args:
-        path: the file; for `label="file"` the folder.
-        label: "first" or "last" column of the line, or "file": each .txt file of the folder is named by the label of
-            its lines. Where the folder has folders of .txt files, each of those is named by the label of its files,
-            and a file is one text, with spaces for line ends.
-        labels: a file of its own with one label a line; then `label` says nothing.
-        separator: between label and text; None for any white space.
+        path: the file, or the folder for `label="file"`.
+        label: "first" or "last" column of the line, or "file": the name of each .txt file in the folder is the label of
+            its lines. If the folder has subfolders of .txt files, the name of a subfolder is the label of its files,
+            and each file is one text, with line ends replaced by spaces.
+        labels: a separate file with one label per line; `label` is then ignored.
+        separator: separator between label and text; None for any white space.
 
     >>> from tempfile import mkdtemp
     >>> path = Path(mkdtemp()) / "reviews"
@@ -43,7 +43,7 @@ class LabelledLines(DataReader):
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The text, and the labels if they are apart; or all files of the folder."""
+        """The text file and the file of labels, if any; or all files of the folder."""
         path = Path(self.path)
         if self.labels is not None:
             return path, Path(self.labels)
@@ -60,7 +60,7 @@ class LabelledLines(DataReader):
         return tuple(found)
 
     def settings(self) -> str:
-        """The labels too, where names are labels, with how many files have each."""
+        """Return the settings; if names are labels, including the number of files per label."""
         apart = self.labels is not None
         by_name = self.label == "file" and not apart
         named = dict(Counter((self._name(path), self._one_text(path)) for path in self.files)) if by_name else {}
@@ -69,7 +69,7 @@ class LabelledLines(DataReader):
         return f"Labelled({self.label}, {apart}, {self.separator!r}, {how}, {named}){more}"
 
     def read(self) -> Iterator[Example | BadLine]:
-        """Lines with a text and a label."""
+        """Yield one example per labelled text."""
         if self.labels is not None:
             for item in Pairs(self.path, self.labels, encoding=self.encoding, max_line=self.max_line).read():
                 yield item if isinstance(item, BadLine) else _renamed(item)
@@ -94,17 +94,17 @@ class LabelledLines(DataReader):
         return Example({"text": text.strip(), "label": label.strip()}, where)
 
     def _one_text(self, path: Path) -> bool:
-        """Return whether a file is one text: it lies in a folder inside of the folder."""
+        """Return whether a file is a single text, because it is in a subfolder."""
         return self.label == "file" and path.parent != Path(self.path)
 
     def _name(self, path: Path) -> str:
-        """The label that a name gives."""
+        """Return the label in the name of a file or its folder."""
         if self._one_text(path):
             return path.parent.name
         return path.name.removesuffix(".gz").removesuffix(".txt")
 
     def _whole(self, path: Path) -> Example | BadLine:
-        """A file as one text."""
+        """Return a whole file as one example."""
         read: list[str] = []
         size = 0
         for line in good_lines(path, self.encoding, self.max_line):

@@ -1,4 +1,4 @@
-"""The lines of a text file, with their numbers, whatever is in them."""
+"""Robust reading of the lines of text files, with line numbers."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from regard.data.formats.encodings import plausible_encodings
 from regard.data.problems import DataError, shortened
 
 LONGEST = 10_000_000
-"""Bytes of a line, unless `data.max_line` has another number."""
+"""Default maximum length of a line in bytes; see `data.max_line`."""
 _BLOCK, _ENDLESS = 2**16, 100
 
 
 class Line(NamedTuple):
-    """One line without its end; `problem` says why it has no text."""
+    """One line without its line end; `problem` is the error message if it could not be decoded."""
 
     number: int
     text: str
@@ -29,19 +29,20 @@ class Line(NamedTuple):
 
 
 def lines(path: Path, encoding: str = "utf-8", longest: int = LONGEST, *, pipe: bool = False) -> Iterator[Line]:
-    """The lines of `path`, unpacked if its name ends in .gz.
+    """Yield the lines of `path`, decompressed if its name ends in .gz.
 
-    A line ends in LF or CRLF and in nothing else: form feeds and U+2028 are text. Each line is decoded alone, so that
-    one bad byte costs one line. A byte order mark at the beginning is dropped.
+    Lines end with LF or CRLF only: form feeds and U+2028 are text. Each line is decoded separately, so that an invalid
+    byte affects only one line. A byte order mark at the start is removed.
 
     Args:
         path: the file.
-        encoding: of its text.
-        longest: bytes of a line; a longer one is passed over in constant memory and has a problem instead of a text.
-        pipe: whether the file may be a pipe or a device, because it is read only once.
+        encoding: encoding of the text.
+        longest: maximum length of a line in bytes; a longer one is skipped in constant memory and has a problem instead
+            of a text.
+        pipe: whether the file may be a pipe or a device, if it is read only once.
 
     Raises:
-        DataError: the file is missing, a folder, not readable, or a gzip file that is broken.
+        DataError: the file is missing, a folder, not readable, or a damaged gzip file.
     """
     check_encoding(encoding, path)
     mark = codecs.BOM_UTF8 if codecs.lookup(encoding).name in ("utf-8", "utf-8-sig") else b""
@@ -57,10 +58,10 @@ def lines(path: Path, encoding: str = "utf-8", longest: int = LONGEST, *, pipe: 
 
 
 def bounded_lines(file: BinaryIO, name: str, longest: int = LONGEST) -> Iterator[bytes | None]:
-    """Yield the lines of a file with their ends; None for each that has more bytes than `longest` without its end.
+    """Yield the lines of a file with their line ends; None for a line longer than `longest` bytes without its end.
 
     Raises:
-        DataError: a line that does not end within a hundred times as many bytes, as that of /dev/zero.
+        DataError: a line does not end within a hundred times as many bytes, for example in /dev/zero.
     """
     room, most = longest + 2, _ENDLESS * max(longest, _BLOCK)
     while raw := file.readline(room):
@@ -77,13 +78,13 @@ def bounded_lines(file: BinaryIO, name: str, longest: int = LONGEST) -> Iterator
 
 
 def too_long(longest: int) -> str:
-    """Return the problem of a line that has more bytes than it may."""
+    """Return the error message for a line that is too long."""
     return f"the line has more than {longest:,} bytes; cut it into several, or set data.max_line"
 
 
 @contextmanager
 def read_errors(path: Path, place: Callable[[], str] = lambda: "") -> Iterator[None]:
-    """Turns the errors of a gzip file that is broken or none, and of a disk, into one sentence."""
+    """Context manager that converts gzip and I/O errors to DataError."""
     try:
         yield
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -93,7 +94,7 @@ def read_errors(path: Path, place: Callable[[], str] = lambda: "") -> Iterator[N
 
 
 def opened(path: Path, *, pipe: bool = False) -> BinaryIO:
-    """The bytes of a file, unpacked if its name ends in .gz; a missing file is a sentence with the nearest name."""
+    """Open a file as bytes, decompressed if its name ends in .gz; a missing file is a DataError with a suggestion."""
     if not pipe:
         check_regular(path)
     try:
@@ -107,9 +108,9 @@ def opened(path: Path, *, pipe: bool = False) -> BinaryIO:
 
 
 def check_regular(path: Path) -> None:
-    """Refuse a pipe or a device: data are read more than once, and such a file may have no end.
+    """Reject pipes and devices: data are read more than once, and such files may have no end.
 
-    A file that is missing or cannot be looked at is left to whoever opens it.
+    A file that is missing or inaccessible raises its error later, when it is opened.
     """
     try:
         mode = path.stat().st_mode
@@ -120,7 +121,7 @@ def check_regular(path: Path) -> None:
 
 
 def check_encoding(encoding: str, path: Path) -> None:
-    """An encoding must be known, and must write a line end as ASCII does."""
+    """Check that an encoding exists and encodes line ends as ASCII does."""
     try:
         ascii_like = "\n".encode(encoding) == b"\n" or codecs.lookup(encoding).name == "utf-8-sig"
     except (LookupError, ValueError):
@@ -135,12 +136,12 @@ def _decoded(number: int, raw: bytes, encoding: str) -> Line:
     except UnicodeDecodeError as error:
         bad = f"byte 0x{raw[error.start]:02x} at column {error.start + 1} is not {encoding}"
         return Line(number, "", f"{bad}{_remedy(number, raw, error.start)}")
-    except UnicodeError as error:  # the codecs punycode and idna name no place
+    except UnicodeError as error:  # punycode and idna report no position
         return Line(number, "", f"the line is not {encoding} ({error})")
 
 
 def _remedy(number: int, raw: bytes, place: int) -> str:
-    """Return advice on a line that cannot be decoded: the encodings that fit, with what they read there."""
+    """Return advice for a line that cannot be decoded: plausible encodings and what they decode there."""
     if number == 1 and raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return " (the file is UTF-16; convert it with iconv -f utf-16 -t utf-8)"
     found = [

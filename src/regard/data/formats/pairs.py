@@ -1,4 +1,4 @@
-"""Two files, aligned line by line."""
+"""Reader of parallel text: two files aligned by line."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from regard.data.problems import DataError
 
 @dataclass(frozen=True)
 class Pairs(DataReader):
-    """Line n of `source` belongs to line n of `target`: fields "source" and "target".
+    """Parallel text: line n of `source` corresponds to line n of `target`; fields "source" and "target".
 
-    A line that is blank on either side is bad. Files of different lengths are refused always, for then nobody knows
-    which lines belong together.
+    A line that is blank on either side is bad. Files with different numbers of lines are always an error, since their
+    alignment is unknown.
 
     >>> from tempfile import mkdtemp
     >>> folder = Path(mkdtemp())
@@ -33,7 +33,7 @@ class Pairs(DataReader):
     target: str | Path
 
     def read(self) -> Iterator[Example | BadLine]:
-        """Pairs of lines."""
+        """Yield one example per pair of lines."""
         left, right = self.files
         for one, other in zip_longest(self._lines(left), self._lines(right)):
             if one is None or other is None:
@@ -42,7 +42,7 @@ class Pairs(DataReader):
             yield problem or Example({"source": one.text, "target": other.text}, f"{left}:{one.number}")
 
     def check(self) -> None:
-        """Raise DataError if the files have different numbers of lines, without a look at what is on them."""
+        """Raise DataError if the files have different numbers of lines; their content is not checked."""
         counts = [sum(1 for _ in self._lines(path)) for path in self.files]
         if counts[0] != counts[1]:
             raise DataError(self._mismatch(counts))

@@ -1,4 +1,4 @@
-"""Questions whose answers are spans of a passage: SQuAD's files, and plain ones."""
+"""Readers of extractive question answering: SQuAD files, and plain tables."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from regard.data.formats.table import comma_separated
 from regard.data.problems import DataError, shortened
 
 KEYS = ("question", "context", "answer", "start")
-_LINES = 100  # as long as so many lines may a file of one object be
+_LINES = 100  # maximum size of a file with a single object, in multiples of the maximum line length
 
 
 @dataclass(frozen=True)
 class Squad(DataReader):
     """SQuAD 1.1: one JSON object with `data`, `paragraphs` and their `qas`.
 
-    Fields "question", "context", "answer" (the first answer), "start" (the place of its first character), "answers"
-    (all that people gave) and "article" (its title, or else its number). A question without an answer, as in SQuAD 2,
-    is a bad line. Answers may also stand as Hugging Face's datasets have them, {text: [...], answer_start: [...]}.
+    Fields "question", "context", "answer" (the first answer), "start" (the index of its first character), "answers"
+    (all human answers) and "article" (its title, or else its number). A question without an answer, as in SQuAD 2, is a
+    bad line. Answers may also have the form of Hugging Face datasets, {text: [...], answer_start: [...]}.
 
     Args:
-        path: the file; .gz is read as it is.
+        path: the file; .gz is decompressed.
 
     Rajpurkar et al. 2016, "SQuAD: 100,000+ Questions for Machine Comprehension of Text".
     """
@@ -34,7 +34,7 @@ class Squad(DataReader):
     path: str | Path
 
     def read(self) -> Iterator[Example | BadLine]:
-        """A question at a time."""
+        """Yield one example per question."""
         path = Path(self.path)
         try:
             found = parsed_json(self._content(path))
@@ -65,7 +65,7 @@ class Squad(DataReader):
                     yield example if isinstance(example, BadLine) else _of_article(example, article)
 
     def _content(self, path: Path) -> str:
-        """The text of the file, which is one JSON object and may be larger than a line."""
+        """Return the text of the file, a single JSON object that may exceed the maximum line length."""
         most = _LINES * self.max_line
         check_encoding(self.encoding, path)
         with opened(path) as file, read_errors(path):
@@ -77,11 +77,11 @@ class Squad(DataReader):
 
 @dataclass(frozen=True)
 class SpanTable(DataReader):
-    """A question a line: "question", "context", "answer", and "start", the place of the answer's first character.
+    """One question per line: "question", "context", "answer", and "start", the index of the answer's first character.
 
-    A .jsonl file has objects with these keys, any other file columns in this order, with tabs (or commas in .csv)
-    between. Without a start the answer's first occurrence in the passage is meant. "answer" may be a list in JSON:
-    several right answers, the first of which is learned.
+    A .jsonl file has objects with these keys; other files have columns in this order, separated by tabs (commas in
+    .csv). Without a start, the first occurrence of the answer in the passage is used. In JSON, "answer" may be a list
+    of correct answers, the first of which is the training target.
 
     Args:
         path: the file.
@@ -96,11 +96,11 @@ class SpanTable(DataReader):
     path: str | Path
 
     def read(self) -> Iterator[Example | BadLine]:
-        """A line at a time."""
+        """Yield one example per line."""
         path = Path(self.path)
         plain = path.name.removesuffix(".gz")
         objects, comma = plain.endswith((".jsonl", ".json")), plain.endswith(".csv")
-        least = 2 if self.questions else 3  # columns
+        least = 2 if self.questions else 3  # minimum number of columns
         for line in good_lines(path, self.encoding, self.max_line):
             if isinstance(line, BadLine):
                 yield line
@@ -114,7 +114,7 @@ class SpanTable(DataReader):
 
 
 def locate_answer(row: Mapping[str, Any], where: str, answers: list[str]) -> Example | BadLine:
-    """Return an example whose answer stands at its place in the passage, or why it does not."""
+    """Return the example if the answer occurs at its start index in the passage, else a bad line with the reason."""
     question, context, answer = (row.get(key) for key in KEYS[:3])
     for key, value in zip(KEYS, (question, context, answer), strict=False):
         if not isinstance(value, str) or not value.strip():
@@ -135,7 +135,7 @@ def locate_answer(row: Mapping[str, Any], where: str, answers: list[str]) -> Exa
 
 
 def _question(row: Mapping[str, Any], where: str) -> Example | BadLine:
-    """A question with its passage, whatever its answers are."""
+    """Return a question with its passage, ignoring its answers."""
     for key in KEYS[:2]:
         if not isinstance(row.get(key), str) or not row[key].strip():
             return BadLine(where, f"there is no {key}")
@@ -143,12 +143,12 @@ def _question(row: Mapping[str, Any], where: str) -> Example | BadLine:
 
 
 def _line(text: str) -> str:
-    """A text in which every place stays where it is, and no tab or line end stands."""
+    """Replace tabs and line ends without changing character indices."""
     return text.translate({9: " ", 10: " ", 13: " "})
 
 
 def _asked(asked: Mapping[str, Any], context: object, where: str) -> Example | BadLine:
-    """A question of SQuAD with its answers."""
+    """Return the example of a SQuAD question with its answers."""
     answers = asked.get("answers") or []
     if isinstance(answers, dict):
         answers = _parallel(answers)
@@ -166,7 +166,7 @@ def _of_article(example: Example, article: str) -> Example:
 
 
 def _parallel(answers: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """Answers whose texts stand in one list and whose places in another, one by one; None if they do not."""
+    """Convert parallel lists of texts and start indices to one object per answer; None for another form."""
     texts, starts = answers.get("text"), answers.get("answer_start")
     if not isinstance(texts, list) or not isinstance(starts, list) or len(texts) != len(starts):
         return None
@@ -174,7 +174,7 @@ def _parallel(answers: Mapping[str, Any]) -> list[dict[str, Any]] | None:
 
 
 def _listed(row: Mapping[str, Any], where: str) -> Example | BadLine:
-    """A row whose answer may be several."""
+    """Return the example of a row with one or several answers."""
     answer = row.get("answer")
     answers = [str(one) for one in (answer if isinstance(answer, list) else [answer]) if one is not None]
     return locate_answer({**row, "answer": answers[0] if answers else None}, where, answers)

@@ -1,4 +1,4 @@
-"""Stories with questions, in the format of bAbI."""
+"""Reader of stories with questions, in the bAbI format."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from regard.data.example import BadLine, DataReader, Example, good_lines
 from regard.data.fields.sentences import Sentences, strip_sentence_end
 from regard.data.problems import DataError
 
-_DIGITS = 9  # of the number of a line, at the most
+_DIGITS = 9  # maximum number of digits of a line number
 
 
 @dataclass(frozen=True)
 class Stories(DataReader):
-    """Numbered lines: sentences, and questions about those before them. Fields "story", "question" and "answer".
+    """Numbered sentences, and questions about the preceding ones. Fields "story", "question" and "answer".
 
-    A line is a number, a space and a sentence; a question has a tab, its answer, and perhaps another tab and the
-    numbers of the sentences that it follows from, which are not read. The number 1 begins another story. Sentences
-    and questions lose the mark at their end. An answer is one word; several in one are written with commas.
+    A line is a number, a space and a sentence. A question is followed by a tab and its answer, and optionally by a tab
+    and the numbers of the supporting sentences, which are ignored. Number 1 starts a new story. Final punctuation of
+    sentences and questions is removed. An answer is one word; several answers are separated by commas.
 
     Args:
-        path: the file; a name with `*` in it stands for all files that it matches, in the order of their names.
+        path: the file; a name with `*` matches several files, sorted by name.
 
     >>> from tempfile import mkdtemp
     >>> path = Path(mkdtemp()) / "stories.txt"
@@ -35,7 +35,7 @@ class Stories(DataReader):
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The file, or all that match."""
+        """The file, or all matching files."""
         path = Path(self.path)
         if "*" not in path.name:
             return (path,)
@@ -45,7 +45,7 @@ class Stories(DataReader):
         return found
 
     def read(self) -> Iterator[Example | BadLine]:
-        """Yield each question with all sentences before it."""
+        """Yield one example per question, with all preceding sentences."""
         for path in self.files:
             yield from self._file(path)
 

@@ -1,4 +1,4 @@
-"""Columns of a TSV or CSV file."""
+"""Reader of TSV and CSV files."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ Row = tuple[int, list[str]]
 
 @dataclass(frozen=True)
 class Table(DataReader):
-    """One example a row; `columns` names the fields and says where each stands, by number from 0 or by its header.
+    """One example per row; `columns` maps each field to its column, by index from 0 or by header name.
 
-    CSV is read by the `csv` module with its quotes, also over several lines. TSV has no quotes: a tab is a tab.
+    CSV may have quoted values, also over several lines. TSV has no quotes: each tab separates columns.
 
     Args:
         path: the file.
-        columns: field to column, {"source": 1, "target": 0} or {"source": "English", "target": "German"}.
-        header: whether the first row has the names of the columns; needed if a column is named.
-        delimiter: None for a comma in .csv (and .csv.gz), a tab in everything else.
+        columns: mapping from field to column, {"source": 1, "target": 0} or {"source": "English", "target": "German"}.
+        header: whether the first row contains column names; required if a column is specified by name.
+        delimiter: None for a comma in .csv (and .csv.gz) and a tab in other files.
 
     >>> from tempfile import mkdtemp
     >>> path = Path(mkdtemp()) / "pairs.csv"
@@ -40,14 +40,14 @@ class Table(DataReader):
     delimiter: str | None = field(default=None, kw_only=True)
 
     def settings(self) -> str:
-        """Also what the suffix decided."""
+        """Return the settings, including the delimiter derived from the file suffix."""
         return f"{super().settings()} by {self._separator()!r}"
 
     def asking(self, columns: Mapping[str, Any]) -> Self:
         return replace(self, columns=columns, questions=True)
 
     def read(self) -> Iterator[Example | BadLine]:
-        """Yield rows that have all columns."""
+        """Yield one example per row with all columns."""
         path = Path(self.path)
         rows = self._rows(path)
         places = self._places(path, rows)
@@ -66,7 +66,7 @@ class Table(DataReader):
             yield from _quoted(path, good_lines(path, self.encoding, self.max_line), self._separator(), self.max_line)
 
     def _places(self, path: Path, rows: Iterator[Row | BadLine]) -> dict[str, int]:
-        """Return the column of each field; takes the header off the rows."""
+        """Return the column index of each field; consumes the header row."""
         names = [name for name in self.columns.values() if isinstance(name, str)]
         if names and not self.header:
             raise DataError(f"{path}: column {names[0]!r} is named, so set header to true, or give its number from 0")
@@ -98,7 +98,7 @@ class Table(DataReader):
 
 
 def _quoted(path: Path, lines: Iterable[Line | BadLine], delimiter: str, longest: int) -> Iterator[Row | BadLine]:
-    """Rows of a CSV file; each is named by the line on which it begins."""
+    """Yield the rows of a CSV file, with the number of the line on which each starts."""
     bad: list[BadLine] = []
     fed: list[int] = []
 
@@ -130,13 +130,13 @@ def _quoted(path: Path, lines: Iterable[Line | BadLine], delimiter: str, longest
 def comma_separated(
     lines: Iterable[str], *, delimiter: str = ",", strict: bool = False, longest: int = LONGEST
 ) -> Iterator[list[str]]:
-    """The rows of CSV.
+    """Parse CSV rows.
 
     Args:
-        lines: of a file.
-        delimiter: what stands between two fields.
-        strict: whether quotes that are not closed are an error.
-        longest: characters of a field; the module's own limit of 128 KiB is less than a long text has.
+        lines: the lines of a file.
+        delimiter: separator between values.
+        strict: whether unclosed quotes are an error.
+        longest: maximum characters per value; the default of the `csv` module, 128 KiB, is too small for long texts.
     """
-    csv.field_size_limit(longest)  # of the whole process; there is no other
+    csv.field_size_limit(longest)  # global to the process: the module has no other setting
     return csv.reader(lines, delimiter=delimiter, strict=strict)

@@ -1,4 +1,4 @@
-"""Plain text, for language models."""
+"""Reader of plain text, for language models."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from regard.data.example import BadLine, DataReader, Example, good_lines
 
 @dataclass(frozen=True)
 class Text(DataReader):
-    """One text a line: the field "text".
+    """One text per line: the field "text".
 
     Args:
         path: the file.
-        blank: "drop" passes over blank lines; "keep" gives them as empty texts (WikiText counts their end-of-sentence).
-        ends: keep the line ends, so that the texts joined are the file: for models of characters. Keeps blank lines
-            too.
+        blank: "drop" skips blank lines; "keep" yields them as empty texts (WikiText counts their end-of-sentence).
+        ends: keep line ends and blank lines, so that the concatenated texts equal the file: for character-level models.
 
     >>> from tempfile import mkdtemp
     >>> path = Path(mkdtemp()) / "play.txt"
@@ -34,7 +33,7 @@ class Text(DataReader):
     ends: bool = field(default=False, kw_only=True)
 
     def read(self) -> Iterator[Example | BadLine]:
-        """The lines."""
+        """Yield one example per line."""
         path = Path(self.path)
         for line in good_lines(path, self.encoding, self.max_line):
             if isinstance(line, BadLine):

@@ -1,4 +1,4 @@
-"""Files of pretrained word vectors."""
+"""Reader of pretrained word vectors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from regard.data.problems import DataError, shortened
 
 
 class _Entry(NamedTuple):
-    """A word with its numbers as text, and the line they stand on."""
+    """A word with its unparsed values and line number."""
 
     line: int
     word: str
@@ -25,10 +25,10 @@ class _Entry(NamedTuple):
 
 @dataclass(frozen=True)
 class WordVectors:
-    """Word vectors in the text format of GloVe or word2vec: per line a word and its numbers, with spaces between.
+    """Word vectors in the text format of GloVe or word2vec: a word and its values per line, separated by spaces.
 
-    A first line of two whole numbers is word2vec's header (count and width). Every line has as many numbers as the
-    first; spaces before them belong to the word. Of several lines with one word the first counts.
+    A first line of two integers is the word2vec header (count and width). All lines have the same number of values as
+    the first; spaces before the values belong to the word. The first of several lines with the same word is used.
 
     Attributes:
         path: the file; .gz is decompressed.
@@ -46,15 +46,15 @@ class WordVectors:
 
     @cached_property
     def width(self) -> int:
-        """Numbers of a vector."""
+        """Dimension of the vectors."""
         return len(next(self._entries()).numbers)
 
     def words(self) -> Iterator[str]:
-        """Yield all words, in the order of the file, which usually is that of their frequency."""
+        """Yield all words in file order, usually by descending frequency."""
         return (entry.word for entry in self._entries() if " " not in entry.word)
 
     def read(self, wanted: Collection[str]) -> dict[str, NDArray[np.float32]]:
-        """Return the vectors of these words, as far as the file has them."""
+        """Return the vectors of those of the requested words that are in the file."""
         names, found = frozenset(wanted), dict[str, NDArray[np.float32]]()
         for entry in self._entries():
             if entry.word in names and entry.word not in found:
@@ -62,10 +62,10 @@ class WordVectors:
         return found
 
     def _entries(self) -> Iterator[_Entry]:
-        """Yield each line in parts.
+        """Yield each line, split into word and values.
 
         Raises:
-            DataError: the file is missing or empty, or a line is not a word and as many numbers as in the first.
+            DataError: the file is missing or empty, or a line does not have the same number of values as the first.
         """
         width = 0
         for line in lines(self.path):

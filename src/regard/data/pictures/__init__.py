@@ -1,1 +1,1 @@
-"""Pictures: files to arrays of bytes, in parallel, and their augmentation."""
+"""Images: parallel decoding to uint8 arrays, and augmentation."""

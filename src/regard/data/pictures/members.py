@@ -1,4 +1,4 @@
-"""Bytes of files on disk and of members of zip archives: `photo.jpg` and `photos.zip:train/photo.jpg`."""
+"""Reading of files and of members of zip archives: `photo.jpg` and `photos.zip:train/photo.jpg`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 from regard.data.problems import DataError
 
 _SEPARATOR = ".zip:"
-_MOST_BYTES = 2**30  # of one file: a member of a few kilobytes can claim, and unpack to, any size
+_MOST_BYTES = 2**30  # maximum size of a file: a member of a few kilobytes may decompress to any size (zip bomb)
 
 
 def read_bytes(path: str | Path) -> bytes:
-    """Return the content of a file or of a zip member; threads may call this at the same time.
+    """Return the content of a file or of a zip member. Thread-safe.
 
     Raises:
-        DataError: it does not exist, cannot be read, is encrypted, damaged or larger than 1 GiB.
+        DataError: the file is missing, unreadable, encrypted, damaged or larger than 1 GiB.
 
     >>> from tempfile import mkdtemp
     >>> archive = Path(mkdtemp()) / "photos.zip"
@@ -45,19 +45,19 @@ def read_bytes(path: str | Path) -> bytes:
 
 
 def members(archive: str | Path) -> list[str]:
-    """Return the names of all files of a zip archive, in its own order, without its folders."""
+    """Return the names of all files in a zip archive, in archive order, without folders."""
     return [info.filename for info in _opened(Path(archive)).infolist() if not info.is_dir()]
 
 
 def split_member(path: str | Path) -> tuple[Path, str | None]:
-    """Split `photos.zip:a/dog.jpg` into archive and member; the member of any other path is None.
+    """Split `photos.zip:a/dog.jpg` into archive and member; for other paths the member is None.
 
     >>> split_member("data/photos.zip:a/dog.jpg")
     (PosixPath('data/photos.zip'), 'a/dog.jpg')
     """
     text = str(path)
     at = text.lower().find(_SEPARATOR)
-    if at < 0 or Path(text).exists():  # a file may well be called a.zip:b
+    if at < 0 or Path(text).exists():  # a file may be named a.zip:b
         return Path(path), None
     end = at + len(_SEPARATOR)
     return Path(text[: end - 1]), text[end:]
@@ -76,7 +76,7 @@ def _read_file(path: Path) -> bytes:
 def _opened(archive: Path) -> zipfile.ZipFile:
     try:
         state = archive.stat()
-        # A forked process shares the file position with its parent: each process opens the archive for itself.
+        # A forked process shares the file position with its parent, so each process must open the archive itself.
         return _open(archive, state.st_mtime_ns, state.st_size, os.getpid())
     except OSError as problem:
         raise DataError(f"{archive}: cannot be read ({problem.strerror})") from problem
@@ -86,5 +86,5 @@ def _opened(archive: Path) -> zipfile.ZipFile:
 
 @lru_cache(maxsize=8)
 def _open(archive: Path, modified: int, size: int, process: int) -> zipfile.ZipFile:
-    """The archive's index, read once: of 8,000 photos that takes longer than decoding one of them."""
+    """Open an archive; cached, because parsing the index of 8,000 photos takes longer than decoding one of them."""
     return zipfile.ZipFile(archive)

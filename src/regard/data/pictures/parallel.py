@@ -1,4 +1,4 @@
-"""Work on many items in threads, with results in the order of the items."""
+"""Parallel map in threads, with results in the order of the items."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ def map_in_order(
 ) -> Iterator[Result]:
     """Yield `function(item)` of every item, computed in threads before the consumer needs it.
 
-    Threads suffice for pictures, recordings and archives: their decoders release Python's lock. At most `ahead` results
-    wait in memory, however slow the consumer is, and however many items there are. An error is raised where its
-    result would have come. Work that has not begun is dropped when the iterator is closed.
+    Threads suffice for images, recordings and archives, because their decoders release the GIL. At most `ahead` results
+    are in memory, however slow the consumer is. An exception is raised at the position of its result. Pending work is
+    cancelled when the iterator is closed.
 
     Args:
-        function: what to do with an item; several threads call it at the same time.
-        items: taken lazily; there may be infinitely many.
-        workers: how many threads; None for one per core, 8 at most; 0 does the work in the calling thread.
-        ahead: how many items are in progress or finished but not yet consumed; None for four per worker.
+        function: function of an item; it must be thread-safe.
+        items: consumed lazily; may be infinite.
+        workers: number of threads; None for one per core, up to 8; 0 runs in the calling thread.
+        ahead: maximum number of items in progress or finished but not yet consumed; None for four per worker.
 
     >>> list(map_in_order(lambda x: x * x, range(5), workers=2))
     [0, 1, 4, 9, 16]

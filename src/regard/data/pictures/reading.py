@@ -1,4 +1,4 @@
-"""Pictures of any format as arrays of one shape: uint8 [C, H, W]."""
+"""Decoding of images of any format to arrays of one shape: uint8 [C, H, W]."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 Fit = Literal["crop", "pad", "stretch"]
 Source = str | Path | bytes | NDArray[Any]
-MOST_PIXELS = 64_000_000  # decoded in full: 8,000 x 8,000, some 250 MB while it is converted
+MOST_PIXELS = 64_000_000  # maximum decoded size: 8,000 x 8,000, about 250 MB during conversion
 
 
 @dataclass(frozen=True, kw_only=True)
 class PictureShape:
-    """The shape that all pictures of a data set are brought to.
+    """Common shape of all images of a data set.
 
     Attributes:
         height: H, in pixels.
         width: W, in pixels.
-        channels: C: 3 for red, green and blue, 1 for grey.
-        fit: `"crop"` fills the shape and cuts off what is outside it, the same amount on both sides; `"pad"` keeps the
-            whole picture in the centre of zeros; `"stretch"` changes the ratio of its sides.
+        channels: C, 3 for RGB or 1 for greyscale.
+        fit: `"crop"` scales the image to cover the shape and crops both sides equally; `"pad"` scales it to fit and
+            pads with zeros around it; `"stretch"` ignores the aspect ratio.
     """
 
     height: int
@@ -51,11 +51,11 @@ class PictureShape:
 
 
 class Picture(NamedTuple):
-    """A picture as a model reads it.
+    """A decoded image.
 
     Attributes:
         pixels: uint8 [C, H, W].
-        note: one sentence that names the file and what was changed beyond the usual; None for an ordinary picture.
+        note: note on unusual conversions, with the file name; None for an ordinary image.
     """
 
     pixels: NDArray[np.uint8]
@@ -63,20 +63,20 @@ class Picture(NamedTuple):
 
 
 def read_picture(source: Source, shape: PictureShape, *, name: str | None = None) -> Picture:
-    """Read one picture and bring it to a shape.
+    """Decode an image and convert it to a shape.
 
-    It is turned as its EXIF tag says. Transparent parts are drawn over white. Of an animation the first frame counts.
-    CMYK, palettes and 16 bits become 8 bits per channel. A JPEG of more than 64 million pixels is reduced while it is
-    decoded; any other picture of that size is refused, because decoding it may fill the memory.
+    The EXIF orientation is applied. Transparent pixels are blended with white. Only the first frame of an animation is
+    used. CMYK, palettes and 16 bits are converted to 8 bits per channel. A JPEG of more than 64 million pixels is
+    reduced during decoding; other images of that size are an error, because decoding them may exhaust the memory.
 
     Args:
         source: a path, `photos.zip:name.jpg`, the bytes of a file, or an array: uint8, uint16, booleans or floats in
             [0, 1], [H, W] or [H, W, C] with C = 1, 3 or 4.
         shape: see `PictureShape`.
-        name: how sentences call the picture; None for its path, or "the picture".
+        name: name of the image in messages; None for its path, or "the picture".
 
     Raises:
-        DataError: one sentence, for a file that is no picture, is empty, cut off or too large.
+        DataError: the file is not an image, or empty, truncated or too large.
 
     >>> red = np.zeros((7, 5, 3), np.uint8)
     >>> red[..., 0] = 255
@@ -94,11 +94,11 @@ def read_picture(source: Source, shape: PictureShape, *, name: str | None = None
 def read_pictures(
     sources: Iterable[Source], shape: PictureShape, *, workers: int | None = None, ahead: int | None = None
 ) -> Iterator[Picture | DataError]:
-    """Read many pictures in threads, in order; one that cannot be used is the `DataError` that says so.
+    """Decode many images in threads, in order; an unusable image yields its `DataError` instead of raising it.
 
     Args:
         sources: see `read_picture`.
-        shape: of all of them.
+        shape: the common shape.
         workers: see `map_in_order`.
         ahead: see `map_in_order`.
     """
@@ -121,7 +121,7 @@ def _pillow() -> Any:
 
 
 def _of_array(array: NDArray[Any], name: str) -> Image:
-    """An array as an image of Pillow's."""
+    """Convert an array to a Pillow image."""
     image = _pillow()
     if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] not in (1, 3, 4)) or not array.size:
         raise DataError(f"{name}: an array must be [H, W] or [H, W, C] with C = 1, 3 or 4; got {list(array.shape)}")
@@ -130,9 +130,9 @@ def _of_array(array: NDArray[Any], name: str) -> Image:
     if array.dtype == np.bool_:
         array = array.astype(np.uint8) * np.uint8(255)
     elif array.dtype == np.uint16:
-        array = (array // 257).astype(np.uint8)
+        array = (array // 257).astype(np.uint8)  # 65535 / 257 = 255
     elif np.issubdtype(array.dtype, np.floating):
-        if not (array.min() >= 0.0 and array.max() <= 1.0):  # NaN is in no range
+        if not (array.min() >= 0.0 and array.max() <= 1.0):  # also catches NaN
             raise DataError(f"{name}: an array of floats must lie in [0, 1]; got {array.min():g} to {array.max():g}")
         array = np.rint(array * 255.0).astype(np.uint8)
     elif array.dtype != np.uint8:
@@ -142,7 +142,7 @@ def _of_array(array: NDArray[Any], name: str) -> Image:
 
 
 def _of_bytes(source: str | Path | bytes, shape: PictureShape, name: str, changes: list[str]) -> Image:
-    """The first frame of a file, decoded."""
+    """Decode the first frame of a file."""
     data = source if isinstance(source, bytes) else read_bytes(source)
     if not data:
         raise DataError(f"{name}: the file is empty")
@@ -152,10 +152,10 @@ def _of_bytes(source: str | Path | bytes, shape: PictureShape, name: str, change
         _limit_size(opened, shape, name, changes)
         if getattr(opened, "n_frames", 1) > 1:
             changes.append(f"the first of its {opened.n_frames} frames was taken")
-        opened.load()
+        opened.load()  # decodes here, so that errors of damaged files are caught
     except DataError:
         raise
-    except Exception as problem:  # Pillow's decoders raise nearly every kind of error on damaged files
+    except Exception as problem:  # Pillow's decoders raise many types of exceptions on damaged files
         if "truncated" in str(problem) or isinstance(problem, EOFError):
             raise DataError(f"{name}: the picture is cut off; copy the file anew") from problem
         raise DataError(f"{name}: the picture is damaged ({problem}); copy the file anew") from problem
@@ -164,11 +164,11 @@ def _of_bytes(source: str | Path | bytes, shape: PictureShape, name: str, change
 
 
 def _opened(data: bytes, name: str) -> Any:
-    """The picture before it is decoded: only its header was read."""
+    """Open an image without decoding it: only its header is parsed."""
     from PIL import Image, JpegImagePlugin, UnidentifiedImageError
 
     if data.startswith(b"\xff\xd8\xff"):
-        # Not `Image.open`: it refuses a large JPEG before there is a chance to reduce it.
+        # Not `Image.open`, which rejects a large JPEG before it can be reduced.
         return JpegImagePlugin.JpegImageFile(io.BytesIO(data))
     try:
         return Image.open(io.BytesIO(data))
@@ -179,13 +179,13 @@ def _opened(data: bytes, name: str) -> Any:
 
 
 def _limit_size(opened: Any, shape: PictureShape, name: str, changes: list[str]) -> None:
-    """Reduce a JPEG while it is decoded, which costs a fraction of the time; refuse other pictures that are too large.
+    """Reduce a JPEG during decoding, which takes a fraction of the time; reject other images that are too large.
 
-    A progressive JPEG keeps all of its coefficients in memory, however much it is reduced.
+    A progressive JPEG has all its coefficients in memory, even if it is reduced.
     """
     width, height = opened.size
     if opened.format == "JPEG":
-        most = 2 * max(shape.height, shape.width)  # twice the size, so that the resampling still has a choice
+        most = 2 * max(shape.height, shape.width)  # twice the target size, for good resampling
         opened.draft("L" if shape.channels == 1 else "RGB", (most, most))
     reduced = opened.size != (width, height)
     large = width * height > MOST_PIXELS
@@ -199,18 +199,18 @@ def _limit_size(opened: Any, shape: PictureShape, name: str, changes: list[str])
 
 
 def _turned(opened: Image) -> Image:
-    """The picture the right way up."""
+    """Apply the EXIF orientation."""
     from PIL import ImageOps
 
     try:
         turned: Image = ImageOps.exif_transpose(opened)
-    except Exception:  # a damaged EXIF block says nothing about the pixels
+    except Exception:  # the pixels may be fine although the EXIF block is damaged
         return opened
     return turned
 
 
 def _coloured(opened: Image, channels: int, name: str, changes: list[str]) -> Image:
-    """Eight bits per channel, grey or colours, nothing transparent."""
+    """Convert to eight bits per channel, greyscale or RGB, without transparency."""
     from PIL import Image
 
     mode = "L" if channels == 1 else "RGB"
@@ -233,13 +233,14 @@ def _coloured(opened: Image, channels: int, name: str, changes: list[str]) -> Im
 
 
 def _eight_bits(opened: Image) -> Image:
-    """Grey values of 16 or 32 bits, or floats, as bytes: by the range of the format if they fit it, else by their own.
+    """Convert grey values of 16 or 32 bits or floats to bytes.
 
-    A file in "I" (32 bits) is most often one of 16 bits that Pillow opened so.
+    Values are scaled by the range of the format, or by their own range if they exceed it. Mode "I" (32 bits) is usually
+    a file of 16 bits that Pillow opens in this mode.
     """
     from PIL import Image
 
-    values = np.nan_to_num(np.asarray(opened, dtype=np.float64))
+    values = np.nan_to_num(np.asarray(opened, dtype=np.float64))  # [H, W]
     floats = opened.mode == "F" and values.max() <= 1.0
     low, high = (0.0, 1.0) if floats else (0.0, 65535.0)
     if values.min() < low or values.max() > high:
@@ -248,7 +249,7 @@ def _eight_bits(opened: Image) -> Image:
 
 
 def _fitted(opened: Image, shape: PictureShape, changes: list[str]) -> NDArray[np.uint8]:
-    """Pixels [C, H, W] of the shape."""
+    """Resize, crop or pad to the shape; return pixels [C, H, W]."""
     from PIL import Image, ImageOps
 
     size, method = (shape.width, shape.height), Image.Resampling.BICUBIC
@@ -265,7 +266,7 @@ def _fitted(opened: Image, shape: PictureShape, changes: list[str]) -> NDArray[n
 
 
 def _padded(opened: Image, shape: PictureShape) -> Image:
-    """The whole picture in the centre of zeros; a line that is one pixel wide stays at least that."""
+    """Pad an image with zeros on all sides; each side of the scaled image has at least one pixel."""
     from PIL import Image
 
     scale = min(shape.width / opened.width, shape.height / opened.height)

@@ -1,1 +1,1 @@
-"""Sound: recordings to samples and log-mel features, their augmentation, and melodies."""
+"""Audio: decoding of recordings, log-mel features, augmentation, and melodies."""

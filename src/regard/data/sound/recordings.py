@@ -1,4 +1,4 @@
-"""Recordings of any format as one channel of samples at one rate."""
+"""Decoding of recordings of any format to mono samples at a fixed rate."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from regard.data.sound.wav import WavError, read_wav
 
 Source = str | Path | bytes | NDArray[Any]
 _ZERO_CROSSINGS = 16  # of the interpolation filter, on each side; more are sharper and slower
-_ROLLOFF = 0.94  # where the filter begins to close, as a share of the lower Nyquist frequency
-_BLOCK = 1 << 15  # outputs that are computed together
-_KAISER = 9.0  # what lies beyond is damped by some 90 dB
+_ROLLOFF = 0.94  # cutoff of the filter, as a fraction of the lower Nyquist frequency
+_BLOCK = 1 << 15  # output samples computed per block, which limits memory
+_KAISER = 9.0  # β of the Kaiser window; the stop band is attenuated by about 90 dB
 
 
 class Recording(NamedTuple):
-    """A recording as features are made of it.
+    """A decoded recording.
 
     Attributes:
-        samples: float32 [T], one channel, full scale is 1.
-        rate: samples per second.
-        note: one sentence that names the file and what was done or noticed; None for an ordinary recording.
+        samples: float32 [T], mono, full scale is 1.
+        rate: sample rate in Hz.
+        note: note on conversions or anomalies, with the file name; None for an ordinary recording.
     """
 
     samples: NDArray[np.float32]
@@ -39,19 +39,19 @@ class Recording(NamedTuple):
 def read_recording(
     source: Source, *, rate: int | None = None, source_rate: int | None = None, name: str | None = None
 ) -> Recording:
-    """Read one recording, mix its channels to one, and resample it.
+    """Decode a recording, mix it down to mono, and resample it.
 
-    WAV files need nothing but NumPy. FLAC, Ogg, MP3 and others need the extra `regard[audio]`.
+    WAV files need NumPy only. FLAC, Ogg, MP3 and other formats need the extra `regard[audio]`.
 
     Args:
         source: a path, `sounds.zip:name.wav`, the bytes of a file, or an array [T] or [T, channels] of floats in
-            [-1, 1] or of integers, whose full scale is that of their dtype.
-        rate: samples per second of the result; None for those of the source.
-        source_rate: samples per second of an array; files say it themselves.
-        name: how sentences call the recording; None for its path, or "the recording".
+            [-1, 1] or of integers with the full scale of their dtype.
+        rate: sample rate of the result; None for that of the source.
+        source_rate: sample rate of an array; files contain their own.
+        name: name of the recording in messages; None for its path, or "the recording".
 
     Raises:
-        DataError: one sentence, for a file that is no recording, has no samples or a header that contradicts itself.
+        DataError: the file is not a recording, has no samples, or its header is inconsistent.
 
     >>> read_recording(np.zeros((5, 2)), source_rate=8000, name="mine").note
     'mine: its 2 channels were averaged; every sample is 0: it is silent'
@@ -83,7 +83,7 @@ def read_recording(
 
 
 def resample(samples: NDArray[np.float32], before: int, after: int) -> NDArray[np.float32]:
-    r"""Bring samples [T] from one rate to another, by interpolation with a windowed sinc.
+    r"""Resample samples [T] by windowed sinc interpolation.
 
     .. math:: y_n = \sum_t x_t \, h\Bigl(\tfrac{n}{r'} - \tfrac{t}{r}\Bigr), \quad
               h(\tau) = \tfrac{2f}{r} \, \mathrm{sinc}(2 f \tau) \, w(\tau), \quad f = 0.94 \, \tfrac{\min(r, r')}{2}
@@ -97,7 +97,7 @@ def resample(samples: NDArray[np.float32], before: int, after: int) -> NDArray[n
         after: r'.
 
     Returns:
-        float32 [⌈T r' / r⌉]. Beyond its ends the recording is taken as silent.
+        float32 [⌈T r' / r⌉]. The recording is zero-padded at both ends.
 
     Crochiere & Rabiner 1983, chapter 4.
 
@@ -118,22 +118,23 @@ def resample(samples: NDArray[np.float32], before: int, after: int) -> NDArray[n
     result = np.empty(size, np.float32)
     for begin in range(0, size, _BLOCK):
         numbers = np.arange(begin, min(begin + _BLOCK, size), dtype=np.int64)
-        before_it, phase = np.divmod(numbers * step, phases)  # the sample at or before each output, and how far beyond
+        # Index of the sample at or before each output, and the phase of the output after that sample.
+        before_it, phase = np.divmod(numbers * step, phases)
         result[begin : begin + _BLOCK] = np.einsum("nk,nk->n", windows[before_it], bank[phase])
     return result
 
 
 @lru_cache(maxsize=8)
 def _filters(step: int, phases: int) -> tuple[NDArray[np.float32], int]:
-    """The filter of each phase, [phases, taps], and how many samples before its own it begins."""
-    cutoff = _ROLLOFF * min(1.0, phases / step)  # as a share of the Nyquist frequency before
+    """Return the filter of each phase, [phases, taps], and its reach in samples before the current one."""
+    cutoff = _ROLLOFF * min(1.0, phases / step)  # as a fraction of the source's Nyquist frequency
     reach = math.ceil(_ZERO_CROSSINGS / cutoff)
-    places = np.arange(-reach, reach + 2)  # of the samples, beside the one at or before the output
+    places = np.arange(-reach, reach + 2)  # sample offsets from the one at or before the output
     distance = (np.arange(phases) / phases)[:, None] - places[None, :]  # [phases, taps]
     inside = np.clip(1.0 - (distance * cutoff / _ZERO_CROSSINGS) ** 2, 0.0, None)
     window = np.where(inside > 0.0, np.i0(_KAISER * np.sqrt(inside)) / np.i0(_KAISER), 0.0)
     bank = cutoff * np.sinc(cutoff * distance) * window
-    return (bank / bank.sum(axis=1, keepdims=True)).astype(np.float32), reach  # a constant stays that constant
+    return (bank / bank.sum(axis=1, keepdims=True)).astype(np.float32), reach  # unit gain at DC
 
 
 def _of_array(array: NDArray[Any], name: str) -> NDArray[np.float32]:
@@ -155,7 +156,7 @@ def _rate_of_array(rate: int | None, name: str) -> int:
 
 
 def _of_bytes(data: bytes, name: str) -> tuple[NDArray[np.float32], int, int, int]:
-    """Samples [T, channels], their rate, how many are missing, and bits per sample, 0 where that is not known."""
+    """Decode samples [T, channels]; also return the rate, the number of missing samples, and bits per sample or 0."""
     if not data:
         raise DataError(f"{name}: the file is empty")
     if data[:4] == b"RIFF":
@@ -169,7 +170,7 @@ def _of_bytes(data: bytes, name: str) -> tuple[NDArray[np.float32], int, int, in
 def _by_soundfile(data: bytes, name: str) -> tuple[NDArray[np.float32], int, int, int]:
     try:
         import soundfile
-    except (ImportError, OSError):  # OSError: the package is there, its C library is not
+    except (ImportError, OSError):  # OSError: the package is installed without its C library
         raise DataError(f"{name}: is not a WAV file; for FLAC, Ogg and MP3, pip install 'regard[audio]'") from None
     try:
         samples, rate = soundfile.read(io.BytesIO(data), dtype="float32", always_2d=True)

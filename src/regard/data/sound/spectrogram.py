@@ -1,4 +1,4 @@
-"""Log-mel features of recordings."""
+"""Log-mel spectrograms of recordings."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from torch.nn import functional as F
 
 @dataclass(frozen=True, kw_only=True)
 class LogMel:
-    r"""Energies of a recording in bands that are spaced as hearing is, per frame, in logarithms.
+    r"""Log-mel spectrogram: logarithmic energies per frame in bands that are evenly spaced on the mel scale.
 
     .. math:: X_{tm} = \log \max\Bigl(\varepsilon,\,
               \sum_f M_{mf} \, |\mathrm{DFT}(w \odot x_{[tH,\, tH + W)})_f|^2\Bigr)
 
-    Frame t is the W samples that begin at sample t H, times a periodic Hann window w. It is filled with zeros to the
-    next power of two before the Fourier transform. M holds triangles between m + 2 points that are evenly spaced on the
-    mel scale; see `mel_filters`. A recording that is shorter than a window is one frame.
+    Frame t is the W samples from sample t H, times a periodic Hann window w, zero-padded to the next power of two for
+    the Fourier transform. M contains triangular filters between m + 2 points that are evenly spaced on the mel scale;
+    see `mel_filters`. A recording shorter than a window is one frame.
 
     Attributes:
-        rate: samples per second.
-        window: seconds per frame, W / rate.
-        hop: seconds from one frame to the next, H / rate.
+        rate: sample rate in Hz.
+        window: frame length in seconds, W / rate.
+        hop: hop length in seconds, H / rate.
         mels: m, the number of bands.
-        low: where the lowest band begins, in Hz.
-        high: where the highest band ends, in Hz; None for rate / 2.
-        floor: ε, below which energies are cut, for silence has no logarithm.
-        deltas: how many derivatives in time are appended to the bands: 0, 1 (velocity) or 2 (and acceleration).
+        low: lower edge of the lowest band, in Hz.
+        high: upper edge of the highest band, in Hz; None for rate / 2.
+        floor: ε, the minimum energy, which avoids the logarithm of zero in silence.
+        deltas: order of the time derivatives appended to the bands: 0, 1 (velocity) or 2 (also acceleration).
 
     Davis & Mermelstein 1980; the mel scale of O'Shaughnessy 1987, the triangles of HTK. With `deltas=0` the values are
     the logarithms of `torchaudio.transforms.MelSpectrogram(center=False)` with its defaults.
@@ -68,22 +68,22 @@ class LogMel:
 
     @property
     def window_samples(self) -> int:
-        """W."""
+        """W, the frame length in samples."""
         return round(self.window * self.rate)
 
     @property
     def hop_samples(self) -> int:
-        """H."""
+        """H, the hop length in samples."""
         return round(self.hop * self.rate)
 
     @property
     def top(self) -> float:
-        """The end of the highest band, in Hz."""
+        """Upper edge of the highest band, in Hz."""
         return self.rate / 2 if self.high is None else self.high
 
     @property
     def dim(self) -> int:
-        """Width of a frame."""
+        """Number of features per frame."""
         return self.mels * (1 + self.deltas)
 
     def frames(self, samples: int) -> int:
@@ -95,14 +95,14 @@ class LogMel:
         return 1 + max(0, samples - self.window_samples) // self.hop_samples
 
     def __call__(self, samples: Tensor) -> Tensor:
-        """Features [frames, dim] of samples [T] in float32 or float64; of [B, T] they are [B, frames, dim]."""
+        """Compute features [frames, dim] of samples [T] in float32 or float64; [B, T] gives [B, frames, dim]."""
         if samples.dim() not in (1, 2) or not samples.shape[-1] or not samples.is_floating_point():
             raise ValueError(
                 f"log-mel features: samples must be floats, [T] or [B, T]; got {samples.dtype} of {list(samples.shape)}"
             )
         size, hop = self.window_samples, self.hop_samples
-        samples = F.pad(samples, (0, max(0, size - samples.shape[-1])))
-        transform = 1 << (size - 1).bit_length()
+        samples = F.pad(samples, (0, max(0, size - samples.shape[-1])))  # at least one frame
+        transform = 1 << (size - 1).bit_length()  # next power of two
         window = torch.hann_window(size, periodic=True, dtype=samples.dtype, device=samples.device)
         spectrum = torch.fft.rfft(samples.unfold(-1, size, hop) * window, n=transform)  # [..., frames, bins]
         filters = mel_filters(self.mels, transform, self.rate, self.low, self.top).to(samples)
@@ -115,14 +115,14 @@ class LogMel:
 
 @lru_cache(maxsize=8)
 def mel_filters(mels: int, transform: int, rate: int, low: float, high: float) -> Tensor:
-    r"""Triangular filters, float64 [mels, transform / 2 + 1].
+    r"""Return triangular mel filters, float64 [mels, transform / 2 + 1].
 
     .. math:: \mathrm{mel}(f) = 2595 \log_{10}(1 + f / 700), \quad
               M_{mf} = \max\Bigl(0, \min\Bigl(\frac{f - p_m}{p_{m+1} - p_m},
                                              \frac{p_{m+2} - f}{p_{m+2} - p_{m+1}}\Bigr)\Bigr)
 
-    with m + 2 points p that are evenly spaced in mel from `low` to `high`. A filter that is narrower than the distance
-    of two bins may hold none of them: it is then zero, and its feature is the floor.
+    with m + 2 points p that are evenly spaced in mel from `low` to `high`. A filter that is narrower than the bin
+    spacing may contain no bin: it is then zero, and its feature is the floor.
 
     >>> mel_filters(2, 8, 8, 0.0, 4.0).round(decimals=3)     # below 700 Hz nearly even: 0, 1.33, 2.67 and 4 Hz
     tensor([[0.0000, 0.7510, 0.4980, 0.0000, 0.0000],
@@ -132,16 +132,16 @@ def mel_filters(mels: int, transform: int, rate: int, low: float, high: float) -
     even = torch.linspace(begin, end, mels + 2, dtype=torch.float64, device="cpu")
     points = 700.0 * (10.0 ** (even / 2595.0) - 1.0)
     bins = torch.arange(transform // 2 + 1, dtype=torch.float64, device="cpu") * rate / transform
-    left, peak, right = (points[i : i + mels].unsqueeze(1) for i in range(3))
+    left, peak, right = (points[i : i + mels].unsqueeze(1) for i in range(3))  # [mels, 1]
     return torch.minimum((bins - left) / (peak - left), (right - bins) / (right - peak)).clamp(min=0.0)
 
 
 def deltas(features: Tensor, reach: int = 2) -> Tensor:
-    r"""The slope of each feature in time, by least squares over 2n + 1 frames: [..., T, C] -> the same.
+    r"""Compute the slope of each feature in time by least squares over 2n + 1 frames, [..., T, C] -> [..., T, C].
 
     .. math:: d_t = \frac{\sum_{k=1}^{n} k \, (x_{t+k} - x_{t-k})}{2 \sum_{k=1}^{n} k^2}
 
-    Beyond its ends a recording has its first and its last frame.
+    The first and the last frame are repeated as padding.
 
     Args:
         features: x.
@@ -155,18 +155,19 @@ def deltas(features: Tensor, reach: int = 2) -> Tensor:
     total = torch.zeros_like(features)
     for k in range(1, reach + 1):
         after, before = (here + k).clamp(max=count - 1), (here - k).clamp(min=0)
+        # Clamped indices repeat the first and the last frame.
         total = total + k * (features.index_select(-2, after) - features.index_select(-2, before))
     return total / (2 * sum(k * k for k in range(1, reach + 1)))
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Mean and variance of each feature over frames, of one recording or of a corpus.
+    """Mean and variance of each feature over the frames of a recording or a corpus.
 
     Attributes:
-        count: how many frames.
-        mean: [C], float64.
-        squares: [C], float64: the sum of squared distances from the mean.
+        count: number of frames.
+        mean: mean of each feature, float64 [C].
+        squares: sum of squared deviations from the mean, float64 [C].
 
     >>> moments = Moments.of(torch.tensor([[1.0], [3.0]])) + Moments.of(torch.tensor([[5.0]]))
     >>> moments.count, moments.mean, moments.variance
@@ -179,15 +180,15 @@ class Moments:
 
     @staticmethod
     def of(features: Tensor) -> Moments:
-        """Of the frames of one recording, [T, C] without padding."""
+        """Compute the moments of one recording, [T, C] without padding."""
         if features.dim() != 2 or not len(features):
             raise ValueError(f"moments: features must be [T, C] with T of at least 1; got {list(features.shape)}")
-        exact = features.double()
+        exact = features.double()  # sums over a whole corpus lose precision in float32
         mean = exact.mean(0)
         return Moments(len(features), mean, (exact - mean).square().sum(0))
 
     def __add__(self, other: Moments) -> Moments:
-        """Of both together, without cancellation (Chan, Golub & LeVeque 1979)."""
+        """Merge two moments in a numerically stable way (Chan, Golub & LeVeque 1979)."""
         count = self.count + other.count
         distance = other.mean - self.mean
         squares = self.squares + other.squares + distance.square() * (self.count * other.count / count)
@@ -195,20 +196,20 @@ class Moments:
 
     @property
     def variance(self) -> Tensor:
-        """[C]."""
+        """Variance of each feature, [C]."""
         return self.squares / self.count
 
     def normalize(self, features: Tensor, *, floor: float = 1e-5) -> Tensor:
-        """Features [..., C] with mean 0 and variance 1 where they are distributed as those of these moments.
+        """Normalise features [..., C] to mean 0 and variance 1 by these moments.
 
         Args:
-            features: of any leading shape.
-            floor: the least standard deviation; a silent recording has none, and becomes zeros.
+            features: features with any leading dimensions.
+            floor: minimum standard deviation; a silent recording has deviation 0 and becomes zeros.
         """
         deviation = self.variance.sqrt().clamp(min=floor)
         return ((features.double() - self.mean.to(features.device)) / deviation.to(features.device)).to(features.dtype)
 
     def restore(self, features: Tensor, *, floor: float = 1e-5) -> Tensor:
-        """Return what `normalize` was given; a band without deviation becomes its mean."""
+        """Invert `normalize`; a band without deviation becomes its mean."""
         deviation = self.variance.sqrt().clamp(min=floor)
         return (features.double() * deviation.to(features.device) + self.mean.to(features.device)).to(features.dtype)

@@ -1,6 +1,6 @@
-"""WAV files: 8, 16, 24 and 32 bits and floats, read from chunks of bytes; 16 bits written.
+"""WAV files: reads 8, 16, 24 and 32 bits and floats; writes 16 bits.
 
-The standard library's `wave` reads no floats, trusts the header, and fails on files whose header was never completed.
+The `wave` module of the standard library does not support floats, trusts the header, and fails on incomplete headers.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 _PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE
 _OTHERS = {2: "ADPCM", 6: "A-law", 7: "mu-law", 0x11: "IMA ADPCM", 0x55: "MP3"}
-_UNFINISHED = (0, 0xFFFFFFFF)  # the sizes that a program writes before it knows how long the recording becomes
+_UNFINISHED = (0, 0xFFFFFFFF)  # placeholder sizes of recorders that do not know the final length
 _MOST_CHANNELS, _MOST_RATE = 64, 1_000_000
 
 
 class WavError(ValueError):
-    """Error in a file, as a phrase without the name of the file."""
+    """Error in a WAV file; the message does not contain the file name."""
 
 
 class Wav(NamedTuple):
@@ -30,8 +30,8 @@ class Wav(NamedTuple):
 
     Attributes:
         samples: float32 [T, channels] in [-1, 1]; floats beyond that range stay as they are.
-        rate: samples per second.
-        missing: how many samples the header promises that the file does not have.
+        rate: sample rate in Hz.
+        missing: number of samples that the header declares but the file does not contain.
         bits: per sample.
     """
 
@@ -45,7 +45,7 @@ def read_wav(data: bytes) -> Wav:
     """Parse the bytes of a WAV file.
 
     Raises:
-        WavError: no WAV file, a header that contradicts itself, or a compression that this function does not know.
+        WavError: not a WAV file, an inconsistent header, or an unsupported compression.
 
     >>> wav = read_wav(wav_bytes(np.array([0.0, 0.5, -0.5]), 8000))
     >>> wav.samples[:, 0].tolist(), wav.rate
@@ -65,7 +65,7 @@ def read_wav(data: bytes) -> Wav:
 
 
 def wav_bytes(samples: NDArray[np.floating], rate: int) -> bytes:
-    """The bytes of a WAV file with 16 bits, from samples [T] or [T, channels] in [-1, 1]; louder ones are clipped."""
+    """Return a 16-bit WAV file as bytes, from samples [T] or [T, channels] in [-1, 1]; larger values are clipped."""
     channels = 1 if samples.ndim == 1 else samples.shape[1]
     levels = np.clip(np.rint(np.asarray(samples, np.float64) * 32768.0), -32768, 32767).astype("<i2")
     file = io.BytesIO()
@@ -90,7 +90,7 @@ class _Layout(NamedTuple):
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes, int]]:
-    """Name, content and promised size of each part of the file; parts begin at even positions."""
+    """Yield name, content and declared size of each chunk of the file; chunks are aligned to two bytes."""
     at = 12
     while at + 8 <= len(data):
         name, size = data[at : at + 4], int.from_bytes(data[at + 4 : at + 8], "little")
@@ -104,7 +104,7 @@ def _layout(body: bytes) -> _Layout:
         raise WavError("its header is cut off")
     kind, channels, rate, _, _, bits = struct.unpack("<HHIIHH", body[:16])
     if kind == _EXTENSIBLE and len(body) >= 26:
-        kind = int.from_bytes(body[24:26], "little")
+        kind = int.from_bytes(body[24:26], "little")  # the format code starts the sub-format GUID
     if not 1 <= channels <= _MOST_CHANNELS:
         raise WavError(f"its header says {channels} channels")
     if not 1 <= rate <= _MOST_RATE:
@@ -125,12 +125,12 @@ def _decoded(body: bytes, size: int, layout: _Layout) -> Wav:
 
 
 def _samples(raw: NDArray[np.uint8], layout: _Layout) -> NDArray[np.float32]:
-    """All samples in the order of the file; the largest positive level is just below 1."""
+    """Decode all samples in file order; the largest positive value is just below 1."""
     if layout.kind == _FLOAT:
         return raw.view(f"<f{layout.bits // 8}").astype(np.float32)
-    if layout.bits == 8:  # the one width without a sign: silence is 128
+    if layout.bits == 8:  # 8-bit samples are unsigned: silence is 128
         return ((raw.astype(np.float32) - 128.0) / 128.0).astype(np.float32)
-    if layout.bits == 24:  # three bytes become the upper three of four
+    if layout.bits == 24:  # no 24-bit dtype: use the upper three bytes of an int32
         wide = np.zeros((len(raw) // 3, 4), np.uint8)
         wide[:, 1:] = raw.reshape(-1, 3)
         return (wide.reshape(-1).view("<i4") / 2.0**31).astype(np.float32)
