@@ -126,7 +126,11 @@ def test_build_leaves_the_recipe_as_it_was() -> None:
 @pytest.mark.parametrize(
     ("kind", "arguments", "sentence"),
     [
-        ("luongs", {}, r"there is no model 'luongs' \(did you mean 'luong'\?\); there are: acceptor, attentive_reader, bahdanau"),
+        (
+            "luongs",
+            {},
+            r"there is no model 'luongs' \(did you mean 'luong'\?\); there are: acceptor, attentive_reader, bahdanau",
+        ),
         (
             "luong",
             {"hiden_dim": 5},

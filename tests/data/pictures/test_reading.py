@@ -29,6 +29,12 @@ def plain(colour: Any, mode: str = "RGB", size: tuple[int, int] = (17, 19)) -> I
     return Image.new(mode, size, colour)
 
 
+def test_a_constant_picture_beyond_the_range_of_its_format_has_one_value() -> None:
+    """All values 70,000: a range of zero, by which nothing is divided."""
+    values = Image.fromarray(np.full((17, 19), 70_000, dtype=np.int32))
+    assert len(np.unique(read_picture(encoded(values, "TIFF"), GREY).pixels)) == 1
+
+
 @pytest.mark.parametrize("fit", ["crop", "pad", "stretch"])
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("size", [(17, 19), (5, 3), (1, 997), (997, 1), (13, 11)])

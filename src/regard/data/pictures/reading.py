@@ -245,7 +245,8 @@ def _eight_bits(opened: Image) -> Image:
     low, high = (0.0, 1.0) if floats else (0.0, 65535.0)
     if values.min() < low or values.max() > high:
         low, high = float(values.min()), float(values.max())
-    return Image.fromarray(np.rint((values - low) / (high - low) * 255.0).astype(np.uint8))
+    span = (high - low) or 1.0  # a constant picture has no range of its own
+    return Image.fromarray(np.rint((values - low) / span * 255.0).astype(np.uint8))
 
 
 def _fitted(opened: Image, shape: PictureShape, changes: list[str]) -> NDArray[np.uint8]:
