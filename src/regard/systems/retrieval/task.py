@@ -274,7 +274,7 @@ def dual_encoder_of(run: Path) -> TextEncoder:
     Raises:
         ValueError: the model of the run is not a dual encoder.
     """
-    from regard.predictor import load  # imported here, since the predictor imports this module through the task registry
+    from regard.predictor import load  # the predictor imports this module, through the task registry
 
     loaded = load(run, overrides=["decode.passages=null"])
     if not isinstance(loaded.task, Retrieving) or not isinstance(loaded.model, DualEncoder):

@@ -126,7 +126,7 @@ class Tagging(Task):
         tagged = batch.view(TaggedBatch)
         firsts = self._firsts(tagged.text, tagged.text_lengths)
         tags = tagged.tags[before_end(tagged.tags, tagged.tags_lengths)]  # [N], all words of the batch
-        placed = torch.full_like(tagged.text, IGNORE).masked_scatter(firsts, tags)  # [B, T], the tag at the first token of each word
+        placed = torch.full_like(tagged.text, IGNORE).masked_scatter(firsts, tags)  # [B, T], at first tokens
         predicted: ModelOutput = model(
             tagged.text, tagged.text_lengths, firsts, placed, tagged.letters, tagged.features
         )

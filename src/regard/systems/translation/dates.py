@@ -1,4 +1,4 @@
-"""Dates as people write them, in many languages, and as ISO 8601 writes them."""
+"""Generated pairs of dates: written forms in many languages, and ISO 8601."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Dates(Generated):
 
     Args:
         split: "train", "valid" or "test".
-        size: how many examples; each is a function of seed, split and its number.
-        seed: another seed, other examples; dates and formats stay in their split.
-        languages: which ones, out of `regard.systems.translation.date_formats.LANGUAGES`.
+        size: number of examples; each is a function of seed, split and its index.
+        seed: random seed of the examples; it does not change the split of dates and formats.
+        languages: languages, out of `regard.systems.translation.date_formats.LANGUAGES`.
 
     >>> for example in Dates("train", size=2, seed=2, languages=("es", "ja")):
     ...     print(example.fields)

@@ -1,4 +1,4 @@
-"""Translators as explanations see them: words of the source with weights, for each word of a forced translation."""
+"""Explanations of translation: attributions to source words for each word of a forced translation."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def subject_of(task: Translation, model: object) -> Subject:
 
 
 class _TranslationSubject(Subject):
-    """A translator that is made to say its own translation: a text is a source with one word of it to be said.
+    """Translator under forced decoding of its own translation: one item per source and target word.
 
     Args:
         task: of the translator.
@@ -102,10 +102,9 @@ class _Step(NamedTuple):
 
 
 class RecurrentSubject(_TranslationSubject, StagedSubject):
-    """A decoder that reads its source once for each word, by the weights of that read.
+    """Recurrent decoder with one attention read per target word; weights are those of that read.
 
-    Gradients hold the weights of all reads fixed. Other weights take the place of those of the word in question, and
-    are not searched for.
+    Gradients treat the weights of all reads as constants. Only the weights of the explained word can be replaced.
     """
 
     searched = False
@@ -159,7 +158,7 @@ def _together(steps: Sequence[_Step], parts: Sequence[Tensor]) -> Tensor:
 
 
 class TransformerSubject(_TranslationSubject):
-    """A Transformer, by the mean over the heads of the layer that word links are taken from."""
+    """Transformer; weights are the mean over the heads of the layer that word links are extracted from."""
 
     def __init__(self, task: Translation, model: Transformer) -> None:
         super().__init__(task, model)

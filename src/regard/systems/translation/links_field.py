@@ -1,4 +1,4 @@
-"""Word links of a training pair as links between its pieces, for guided alignment."""
+"""Token links of training pairs, derived from word links, for guided alignment."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class WithLinks(WrappedExamples):
 
 @dataclass(frozen=True)
 class LinksField(Field[FieldEncoder]):
-    """Links between pieces, [B, N, 2]: target piece and source piece; -1 for none.
+    """Links between tokens, [B, N, 2]: indices of target and source token; -1 for padding.
 
     Values are (source text, target text, links of words in the Pharaoh format).
 
@@ -190,7 +190,7 @@ class LinksField(Field[FieldEncoder]):
         return {name: PaddedArray(found, PaddingRule(_NONE, (0, 0, None)))}
 
     def _pieces(self, source: str, target: str, text: str) -> list[tuple[int, int]]:
-        """Return (target piece, source piece) of all pieces of linked words."""
+        """Return (target token, source token) for all tokens of linked words."""
         links = parse_pharaoh(text)
         if not links:
             return []

@@ -1,4 +1,4 @@
-"""From one text to another: translation, transliteration, dates, pronunciations."""
+"""The translation task: text to text, such as translation, transliteration, dates, pronunciations."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ EXTRAS = ("fertility", "backward", "symmetry", "coverage")
 
 @dataclass(frozen=True)
 class PairBatch:
-    """Texts and their translations, which have a beginning and an end."""
+    """Texts and their translations (with BOS and EOS)."""
 
     source: Tensor  # [B, S]
     source_lengths: Tensor  # [B]
@@ -93,14 +93,14 @@ class Translation(Task):
 
     Attributes:
         encoders: the tokenizers of "source" and "target".
-        smoothing: of the labels.
-        exposure: what is fed to the decoder in training.
-        draws: how hard attention learns where to look.
-        dictionary: where the model says an unknown word, the source word it looked at most stands instead, or its
-            translation in here; None leaves unknown words as they are. For tokenizers of words.
-        copy: whether the model copies source words (`regard.models.Copying`).
-        guidance: how attention learns from word links; None if it does not.
-        choice: attention that word links are taken from; None for the default of the model.
+        smoothing: label smoothing.
+        exposure: decoder inputs in training (teacher forcing or scheduled sampling).
+        draws: REINFORCE settings of hard attention.
+        dictionary: replaces each unknown word of the output by the source word with the largest attention weight, or by
+            its translation in this dictionary; None keeps unknown words. For word tokenizers.
+        copy: True if the model copies source words (`regard.models.Copying`).
+        guidance: guided alignment; None for none.
+        choice: attention that word links are extracted from; None for the default of the model.
     """
 
     question: ClassVar[str] = "source"
@@ -176,12 +176,12 @@ class Translation(Task):
 
     @property
     def source(self) -> Tokenizer:
-        """The tokenizer of what is read."""
+        """The source tokenizer."""
         return _tokenizer(self.encoders["source"])
 
     @property
     def target(self) -> Tokenizer:
-        """The tokenizer of what is written."""
+        """The target tokenizer."""
         return _tokenizer(self.encoders["target"])
 
     @cached_property
@@ -232,7 +232,7 @@ class Translation(Task):
         return self.exposure.sampled(model, pair.source, pair.source_lengths, given, teacher)
 
     def input_warnings(self, model: Any, texts: Sequence[str]) -> list[str]:
-        """None where unknown words are copied."""
+        """Return no warnings about unknown words if they are copied."""
         return super().input_warnings(model, texts) if self.dictionary is None and not self.copy else []
 
     def cuda_graph_obstacle(self, model: nn.Module) -> str | None:
