@@ -61,8 +61,8 @@ class SpanBatch:
 class SpanAnswering(Task):
     """Extractive question answering: the loss of a span reader, and the n best spans of a passage.
 
-    A reader takes questions [B, Q] and passages [B, S] with their lengths, and returns logits [B, S, 2] of the start and
-    the end of an answer. An iterative reader also returns the extras `iterations` [B, K, S, 2] and `running` [B, K]:
+    A reader maps questions [B, Q] and passages [B, S] with their lengths to logits [B, S, 2] of the start and the end
+    of the answer. An iterative reader also returns the extras `iterations` [B, K, S, 2] and `running` [B, K]:
     training minimises the sum of the losses of all iterations that ran; evaluation and prediction use the last one.
     Views show the extras `passage_weights` and `question_weights`, the attention between passage and question.
 

@@ -112,7 +112,7 @@ class RunAligner:
         return kept_choice(self.loaded.run.folder) is not None or task.guidance is not None
 
     def with_choice(self, layer: int | None, head: int | None, shift: bool | None) -> RunAligner:
-        """Return the aligner with another layer, head or shift; None for those of its choice."""
+        """Return the aligner with another layer, head or shift; None keeps the current one."""
         choice = self.choice
         if layer is not None:  # a head is one of its layer
             choice = AlignmentChoice(layer, head, choice.shift)

@@ -85,7 +85,7 @@ class Format(NamedTuple):
     case: str
 
     def write(self, date: datetime.date) -> str:
-        """The date in this format."""
+        """Write a date in this format."""
         from babel.dates import format_date
 
         text = format_date(date, self.pattern, self.language).replace("\u202f", " ").replace("\xa0", " ")

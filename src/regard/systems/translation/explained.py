@@ -79,7 +79,7 @@ class _TranslationSubject(Subject):
         return self.task.source.tokens(self.task.source.encode(given) or [UNK])
 
     def name(self, given: str, texts: SubjectBatch, answer: int) -> str:
-        """Return the word that is said, behind those before it."""
+        """Return the target word to be explained, preceded by its prefix."""
         target, place = texts.beside
         before = target[0, 1 : int(place) + 1].tolist()
         return " ".join([*self.task.target.tokens(before), f"[{self.task.target.tokens([answer])[0]}]"])
@@ -94,7 +94,7 @@ class _TranslationSubject(Subject):
 
 
 class _Step(NamedTuple):
-    """Texts of a batch whose next word has the same place: their rows, the word before it, and the state there."""
+    """Items of a batch with the same target position: their rows, the previous word, and the decoder state."""
 
     rows: Tensor
     token: Tensor
@@ -120,7 +120,7 @@ class RecurrentSubject(_TranslationSubject, StagedSubject):
             return super().probabilities(texts)
 
     def encode(self, texts: SubjectBatch) -> list[_Step]:
-        """Return the states before the words that are said, by their places."""
+        """Return the decoder states before the explained words, grouped by target position."""
         target, place = texts.beside
         found = []
         for number in place.unique().tolist():
@@ -132,13 +132,13 @@ class RecurrentSubject(_TranslationSubject, StagedSubject):
         return found
 
     def attend(self, encoded: list[_Step]) -> Tensor:
-        """Return the weights of the read for each word, [B, H, S]."""
+        """Return the attention weights for each explained word, [B, H, S]."""
         reads = [self.translator.step(one.token, one.state).attended for one in encoded]
         weights = [read.weights() for read in reads if read is not None]
         return _together(encoded, [one[:, 0].unsqueeze(1) if one.dim() == 3 else one[:, :, 0] for one in weights])
 
     def answer(self, encoded: list[_Step], weights: Tensor) -> Tensor:
-        """Return the probabilities of each word by other weights of its read, [B, V]."""
+        """Return the output probabilities under replaced attention weights, [B, V]."""
         found = []
         for one in encoded:
             given = weights[one.rows].unsqueeze(2)  # [B', H, 1, S]
@@ -189,7 +189,7 @@ class TransformerSubject(_TranslationSubject):
         )
 
     def _norms(self, texts: SubjectBatch) -> Tensor:
-        """Return the lengths of the vectors that this word receives, [B, S]."""
+        """Return the norms of the weighted value vectors that this word receives, [B, S]."""
         layer = self.model.decoder.layers[self.layer]
         assert isinstance(layer, TransformerLayer)
         assert layer.cross is not None
