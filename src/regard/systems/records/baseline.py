@@ -68,7 +68,7 @@ class NearestRecords:
 
 
 def answers(train: Sequence[Example], asked: Sequence[Record]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the texts of each baseline."""
+    """Yield the name of each baseline and its texts."""
     templates, nearest = Templates(train), NearestRecords(train)
     yield "template", [templates.fill(record) for record in asked]
     found = [nearest.of(record) for record in asked]

@@ -113,6 +113,7 @@ class DualEncoder(nn.Module):
             linear = self.passage_map if is_passage and self.passage_encoder is not None else self.output_map
             parts = found.weights[0].unsqueeze(1) * found.states[0]  # [T, C]
             parts = parts if linear is None else linear(parts)
+            # Dividing by the norm of the sum, the pooled vector, keeps the sum over pairs equal to the cosine.
             sides.append(parts / parts.sum(0).norm().clamp(min=1e-12) if self.similarity == "cosine" else parts)
         return sides[0] @ sides[1].mT
 

@@ -57,7 +57,7 @@ class Pooling(nn.Module):
             attended = self.attention(states, encoded.mask)
             return PooledStates(attended.context.squeeze(1), attended.weights().squeeze(1), states)
         inside = token_mask(encoded)
-        weights = inside / inside.sum(1, keepdim=True).clamp(min=1)
+        weights = inside / inside.sum(1, keepdim=True).clamp(min=1)  # [B, S]; the clamp makes an empty text zeros
         return PooledStates(torch.einsum("bs,bsc->bc", weights.to(states), states), weights.to(states), states)
 
 

@@ -316,7 +316,7 @@ def _batch_loss(model: nn.Module, found: SearchBatch) -> Loss:
     right = (passages[:size, None] == passages).all(2)  # [B, P]
     right[:, :size] |= (found.query[:, None] == found.query).all(2)
     right[target, target] = False  # the diagonal is the target itself, and stays
-    logits = logits.masked_fill(right, -torch.inf)
+    logits = logits.masked_fill(right, -torch.inf)  # [B, P]
     nll = F.cross_entropy(logits, target, reduction="sum")
     back = F.cross_entropy(logits[:, :size].mT, target, reduction="sum")
     return Loss((nll + back) / 2, nll.detach(), size)

@@ -132,14 +132,18 @@ class DynamicPointer(nn.Module):
             scores, after = self._estimate(live)
             logits = scores if logits is None else logits.index_copy(0, live.rows, scores)
             path.append(logits)
-            if number > 0:
+            if number > 0:  # the initial span is no estimate, so the first iteration cannot be stable
+                # The loop synchronises with the device, but stable passages cost nothing in further iterations.
                 moved = (after.first != live.first) | (after.last != live.last)
                 after = after if bool(moved.all()) else after.select(moved.nonzero().squeeze(1))
             live = after
             if not len(live.rows):
                 break
         assert logits is not None
-        extras = {"iterations": torch.stack(path, dim=1), "running": torch.stack(running, dim=1)}
+        extras = {
+            "iterations": torch.stack(path, dim=1),
+            "running": torch.stack(running, dim=1),
+        }  # [B, K, S, 2], [B, K]
         return ModelOutput(logits, extras=extras)
 
     def _start(self, states: Tensor, lengths: Tensor) -> _Live:
@@ -157,14 +161,14 @@ class DynamicPointer(nn.Module):
     def _estimate(self, live: _Live) -> tuple[Tensor, _Live]:
         """Run one iteration; return logits [B', S, 2] and the passages with their new estimates."""
         first, last = live.at(live.first), live.at(live.last)  # u_s, u_e [B', U]
-        h, hidden = self.layer.step(torch.cat((first, last), dim=1), live.hidden)
+        h, hidden = self.layer.step(torch.cat((first, last), dim=1), live.hidden)  # h [B', L]
         begins = self.begin(live.begin_words, torch.cat((h, first, last), dim=1))
         begins = begins.masked_fill(~live.here, -torch.inf)  # [B', S]
         new_first = begins.argmax(1)
         ends = self.end(live.end_words, torch.cat((h, live.at(new_first), last), dim=1))
-        ends = ends.masked_fill(~live.here, -torch.inf)
+        ends = ends.masked_fill(~live.here, -torch.inf)  # [B', S]
         after = live._replace(hidden=hidden, first=new_first, last=ends.argmax(1))
-        return torch.stack((begins, ends), dim=2), after
+        return torch.stack((begins, ends), dim=2), after  # [B', S, 2]
 
     def extra_repr(self) -> str:
         return f"iterations={self.iterations}"

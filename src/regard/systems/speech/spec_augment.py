@@ -91,8 +91,8 @@ class SpecAugment:
 def _stretches(draws: Tensor, longest: Tensor, ends: Tensor, size: int) -> Tensor:
     """Return a mask [B, size], True inside any span; two draws determine the width and start of each span."""
     width = (draws[:, 0::2] * (longest.unsqueeze(1) + 1)).long()  # [B, M], 0 to longest
-    begin = (draws[:, 1::2] * (ends.unsqueeze(1) - width + 1)).long()
-    places = torch.arange(size, device=draws.device)[None, :, None]
+    begin = (draws[:, 1::2] * (ends.unsqueeze(1) - width + 1)).long()  # [B, M]
+    places = torch.arange(size, device=draws.device)[None, :, None]  # [1, size, 1]
     return ((places >= begin.unsqueeze(1)) & (places < (begin + width).unsqueeze(1))).any(2)
 
 
@@ -104,6 +104,7 @@ def _warped(features: Tensor, ends: Tensor, draws: Tensor, reach: int) -> Tensor
     last = (ends - 1).double()
     places = torch.arange(features.shape[1], device=features.device, dtype=torch.float64).expand(len(features), -1)
     centre, moved, last = centre.unsqueeze(1), moved.unsqueeze(1), last.unsqueeze(1)
+    # Inverse map: the source position of each output frame, linear on either side of the moved frame, [B, T].
     before = places * centre / moved.clamp(min=1.0)
     after = centre + (places - moved) * (last - centre) / (last - moved).clamp(min=1.0)
     source = torch.where(places < moved, before, after)
@@ -113,4 +114,5 @@ def _warped(features: Tensor, ends: Tensor, draws: Tensor, reach: int) -> Tensor
     upper = (lower + 1).clamp(max=features.shape[1] - 1)
     share = (source - lower).to(features.dtype).unsqueeze(2)
     left, right = (features.gather(1, index.unsqueeze(2).expand_as(features)) for index in (lower, upper))  # [B, T, C]
+    # Exact copies where no interpolation is needed: lerp would turn 0 * inf or 0 * NaN in `right` into NaN.
     return torch.where(share > 0, torch.lerp(left, right, share), left)

@@ -72,9 +72,9 @@ class Voices:
         steps = torch.arange(int(after.max()), dtype=torch.float64)
         times = steps / speed.unsqueeze(1)  # [B, T']
         last = (lengths - 1).clamp(min=0).unsqueeze(1)
-        found = _between(bands.double(), times.minimum(last), 1)
-        found = _between(found, _warped_bands(tract, mel), 2)
-        found = found + gain[:, None, None] * (math.log(10.0) / 10.0)
+        found = _between(bands.double(), times.minimum(last), 1)  # [B, T', F]
+        found = _between(found, _warped_bands(tract, mel), 2)  # [B, T', F]
+        found = found + gain[:, None, None] * (math.log(10.0) / 10.0)  # decibels to natural log of energy
         real = steps < after.unsqueeze(1)  # [B, T']
         return found.masked_fill(~real.unsqueeze(2), 0.0).to(bands.dtype), after
 

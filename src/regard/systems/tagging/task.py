@@ -130,7 +130,7 @@ class Tagging(Task):
         predicted: ModelOutput = model(
             tagged.text, tagged.text_lengths, firsts, placed, tagged.letters, tagged.features
         )
-        logits = predicted.logits[firsts]
+        logits = predicted.logits[firsts]  # [N, tags]
         smoothing, weights = (0.0, None) if update is None else (self.smoothing, self.weights)
         total, nll = token_loss(logits, tags, padding=IGNORE, smoothing=smoothing, weights=weights)
         return Loss(total, nll.detach(), int((tags != IGNORE).sum()))
@@ -151,7 +151,7 @@ class Tagging(Task):
                 predicted: ModelOutput = model(ids, lengths, firsts, None, letters, beside)
                 each = log_softmax(predicted.logits)
                 path = predicted.extras.get("path", each.argmax(-1))  # [B, T]
-                chosen = each.gather(2, path.unsqueeze(2)).squeeze(2)
+                chosen = each.gather(2, path.unsqueeze(2)).squeeze(2)  # [B, T], log-probability of the chosen tag
                 together = predicted.extras.get("path_score", (chosen * firsts).sum(1))
             for row, index in enumerate(part):
                 tags = tuple(labels.decode(path[row][firsts[row]].tolist()))

@@ -138,14 +138,14 @@ def reverse_pair(source: Tensor, lengths: Tensor, target: Tensor) -> ReversedPai
     >>> pair.source, pair.target, pair.labels
     (tensor([[7, 8, 9, 3]]), tensor([[2, 5, 6, 0]]), tensor([[5, 6, 3, 0]]))
     """
-    last = source.gather(1, (lengths - 1).clamp(min=0).unsqueeze(1)).squeeze(1)
+    last = source.gather(1, (lengths - 1).clamp(min=0).unsqueeze(1)).squeeze(1)  # [B]
     ends = ((last == EOS) & (lengths > 0)).to(lengths.dtype)
     empty = (target == PAD).all(1)  # rows of padding (in captured batches) must stay padding
     there, back = word_counts(target), lengths - ends
     after = torch.where(ends == 1, EOS, PAD)
     new_source = _followed(F.pad(target[:, 1:], (0, 1), value=PAD), there, after)
     labels = _followed(F.pad(source, (0, 1), value=PAD), back, torch.where(empty, PAD, EOS))
-    new_target = torch.where(labels == EOS, PAD, labels).roll(1, dims=1)
+    new_target = torch.where(labels == EOS, PAD, labels).roll(1, dims=1)  # shifted right, to start with BOS
     new_target[:, 0] = torch.where(empty, PAD, BOS)
     return ReversedPair(new_source, there + ends, new_target, labels, there, back)
 
@@ -161,10 +161,10 @@ def _agreement(there: ModelOutput, back: ModelOutput, pair: ReversedPair) -> Ten
     """Return tr(A_{X→Y} A_{Y→X}) per sentence pair, [B], without special tokens."""
     forward, backward = _alignment(there.attended), _alignment(back.attended)
     rows, columns = forward.shape[1] - 1, forward.shape[2]
-    forward = forward[:, :rows]
+    forward = forward[:, :rows]  # without the row that predicts EOS
     row = torch.arange(rows, device=forward.device) >= pair.source_words.unsqueeze(1)
     column = torch.arange(columns, device=forward.device) >= pair.target_words.unsqueeze(1)
-    outside = row.unsqueeze(2) | column.unsqueeze(1)
+    outside = row.unsqueeze(2) | column.unsqueeze(1)  # [B, rows, columns]
     return symmetry_bonus(forward.masked_fill(outside, 0.0), backward[:, :columns, :rows])
 
 

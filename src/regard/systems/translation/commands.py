@@ -144,7 +144,7 @@ def _run(asked: _AlignInput, wanted: _AlignOutput) -> None:
     with Progress(console=screen, transient=True, disable=not screen.is_terminal) as progress:
         if attention is not None:
             attention = _chosen(attention, texts, asked.where, progress, choose=wanted.choose)
-        if texts is None:  # only a choice was asked for
+        if texts is None:  # only a choice was requested
             return
         found = _aligned(attention, texts, asked, progress)
     _report(texts, found)
@@ -310,7 +310,7 @@ def _draw(panels: list[Panel], path: Path) -> None:
 
 
 def _write(links: list[Links], output: Path | None, *, quiet: bool) -> None:
-    """Write the links, a line per pair; to standard output only where nothing else was asked for."""
+    """Write the links, one line per pair; to standard output only if no other output was requested."""
     from regard.alignment.links import pharaoh
     from regard.runs.files import atomic_path
 

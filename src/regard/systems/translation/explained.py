@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 
 def subject_of(task: Translation, model: object) -> Subject:
-    """Return a translator as a subject.
+    """Return the explanation subject for a translation model.
 
     Args:
-        task: of the translator.
-        model: in evaluation mode.
+        task: the translation task.
+        model: the model, in evaluation mode.
 
     Raises:
-        ValueError: it has no attention to its source, or copies from it.
+        ValueError: the model has no attention to its source, or it has a copy mechanism.
     """
     if isinstance(model, Transformer):
         return TransformerSubject(task, model)
@@ -61,9 +61,9 @@ class _TranslationSubject(Subject):
         self.embeddings = (embeddings_of(model.encoder),)
 
     def read(self, inputs: Sequence[str]) -> SubjectBatch:
-        """Return sources [B, S], each once per word of its translation and its end.
+        """Return sources [B, S], each repeated per word of its translation and for EOS.
 
-        Beside them stand the translation with its beginning [B, T], and the number of words before the one to be said.
+        The batch also contains the translation with BOS [B, T], and the number of words before the explained one.
         """
         said = [found[0].text for found in self.task.predict(self.translator, list(inputs), Search())]
         sources = [ids or [UNK] for ids in self.task.source.encode_all(list(inputs))]
@@ -169,7 +169,7 @@ class TransformerSubject(_TranslationSubject):
         return self._cropped(self._crossing(texts).mean(1), texts)
 
     def extras(self) -> Mapping[str, Extra]:
-        """Return those of the encoder, as far as this word reads it, and the weighted norms of its read."""
+        """Return the measures of the encoder as attended to by this word, and the norm-weighted cross-attention."""
         encoder = layer_measures(self._layers, self._cropped) if layers_of(self.model.encoder) else {}
         return {**encoder, "weighted norms": Extra(self._norms)}
 
@@ -182,7 +182,7 @@ class TransformerSubject(_TranslationSubject):
         return seen.weights(name)[torch.arange(len(place), device=place.device), :, place]
 
     def _layers(self, texts: SubjectBatch) -> tuple[LayerStack, Tensor]:
-        """Return the attention of the encoder's layers, and how this word reads their states, [B, S]."""
+        """Return the attention of the encoder's layers, and this word's attention to the final states, [B, S]."""
         encoder = self.model.encoder
         return LayerStack.of(layers_of(encoder), lambda: encoder(texts.ids, texts.lengths)), self._crossing(texts).mean(
             1
@@ -199,5 +199,5 @@ class TransformerSubject(_TranslationSubject):
         return self._cropped(found[:, 0], texts)
 
     def _cropped(self, values: Tensor, texts: SubjectBatch) -> Tensor:
-        """Return numbers of the source's words, 0 at padding."""
+        """Select the values of the source words, 0 at padding."""
         return values.masked_fill(~texts.inside, 0.0)

@@ -96,7 +96,9 @@ def guided_loss(weights: Tensor, links: Tensor, *, shift: int = 0) -> Tensor:
     present = (links[..., 0] >= 0) & (links[..., 0] + shift < rows)  # [B, N]
     row, column = (links[..., 0] + shift).clamp(0, rows - 1), links[..., 1].clamp(min=0)
     kind = statistics_dtype(weights.dtype)
-    each = present.to(kind)
+    each = present.to(kind)  # [B, N]
+    # |L_t|, [B, T]: number of links of each target token.
     counts = torch.zeros(weights.shape[:2], dtype=kind, device=weights.device).scatter_add(1, row, each)
+    # Clamped before the logarithm, since a weight of exactly 0 (masked or underflow) would give inf and NaN gradients.
     found = weights.to(kind).clamp(min=torch.finfo(kind).tiny).flatten(1).gather(1, row * columns + column).log()
     return -(found * each / counts.gather(1, row).clamp(min=1)).sum()

@@ -41,10 +41,10 @@ class Linker(Protocol):
 
 @dataclass(frozen=True)
 class FileLinker:
-    """Links of a file in the Pharaoh format, a line per line of the training file.
+    """Links from a file in the Pharaoh format, one line per line of the training file.
 
     Attributes:
-        path: of the file.
+        path: path of the file.
     """
 
     path: Path
@@ -70,16 +70,16 @@ class FileLinker:
         return links
 
     def __repr__(self) -> str:
-        return "FileLinker()"  # the file counts by its content
+        return "FileLinker()"  # the hash of the data includes the content of the file, not its path
 
 
 @dataclass(frozen=True)
 class AlignerLinker:
-    """Links of a statistical aligner that is fitted to the training pairs, both directions joined.
+    """Links of a statistical aligner fitted to the training pairs, symmetrised over both directions.
 
     Attributes:
         examples: the training pairs.
-        name: of the aligner.
+        name: name of the aligner.
     """
 
     examples: Examples
@@ -103,10 +103,10 @@ class AlignerLinker:
 
 @dataclass(frozen=True)
 class WithLinks(WrappedExamples):
-    """Examples with a field more: the texts and the links of their words.
+    """Examples with an additional field: the texts and their word links.
 
     Attributes:
-        linker: source of the links; None for examples without, which a model is measured on.
+        linker: source of the links; None for evaluation data without links.
     """
 
     linker: Linker | None
@@ -128,15 +128,15 @@ class WithLinks(WrappedExamples):
 
     @classmethod
     def without(cls, examples: Examples) -> Examples:
-        """Return examples that a model is measured on, without links."""
+        """Return evaluation examples, without links."""
         return examples.each(cls.without) if isinstance(examples, Mixture) else cls(examples, None)
 
     @classmethod
     def of(cls, examples: Examples, links: Path | None, name: AlignerName) -> Examples:
-        """Return training examples with the links of a file, or with those of an aligner.
+        """Return training examples with links from a file or from an aligner.
 
         Raises:
-            DataError: a file of links for several training files.
+            DataError: there is one file of links but several training files.
         """
         if not isinstance(examples, Mixture):
             return cls(examples, AlignerLinker(examples, name) if links is None else FileLinker(links))
