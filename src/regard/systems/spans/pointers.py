@@ -140,10 +140,8 @@ class DynamicPointer(nn.Module):
             if not len(live.rows):
                 break
         assert logits is not None
-        extras = {
-            "iterations": torch.stack(path, dim=1),
-            "running": torch.stack(running, dim=1),
-        }  # [B, K, S, 2], [B, K]
+        # [B, K, S, 2] and [B, K]
+        extras = {"iterations": torch.stack(path, dim=1), "running": torch.stack(running, dim=1)}
         return ModelOutput(logits, extras=extras)
 
     def _start(self, states: Tensor, lengths: Tensor) -> _Live:

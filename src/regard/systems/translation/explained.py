@@ -52,8 +52,8 @@ class _TranslationSubject(Subject):
     """Translator under forced decoding of its own translation: one item per source and target word.
 
     Args:
-        task: of the translator.
-        model: in evaluation mode.
+        task: the translation task.
+        model: the model, in evaluation mode.
     """
 
     def __init__(self, task: Translation, model: AttendingDecoder[Any]) -> None:

@@ -302,7 +302,7 @@ class Translation(Task):
             return [*shown, *head_panels(model, lambda: model(source, lengths, given), written, read)]
         if self.copy or not (isinstance(model, LSTMNSeq2Seq) or has_windows(model)):
             return shown
-        # Force-decode the model's own answer, so that the attention matches it.
+        # Force-decode the answer: a search would record the steps of all its hypotheses, interleaved.
         with torch.inference_mode(), record_tapes(model, "decoder") as tapes, window_centres(model) as centres:
             model(source, lengths, given)
         if len(centres) >= len(shown[0].values) > 0:
