@@ -1,4 +1,4 @@
-"""Recall: answers that are looked up in an external memory."""
+"""Recall: question answering from an external memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`regard remember`: store what a model will look answers up in."""
+"""`regard remember`: encode texts as the external memory of a model."""
 
 from __future__ import annotations
 

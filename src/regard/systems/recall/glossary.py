@@ -1,4 +1,4 @@
-"""A glossary of invented words: what a word means stands in one entry, and nowhere else."""
+"""A generated glossary of invented words, each defined in exactly one entry."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _MOST = 4900
 class Glossary(Generated):
     """Invented words, each with the entry that defines it: "duma green clock".
 
-    The meaning of a word is drawn anew for each example, so that there is nothing to learn by heart: who wants to
-    answer has to look it up. Fields "source" (the word), "fact" (the entry) and "target" (the meaning). Words do not
-    come back among as many examples as there are words, so that the entries of a split with no more examples do not
-    contradict each other. An entry that is in one split is in no other.
+    The meaning of a word is drawn anew for each example, so a model cannot memorise it and has to look it up. Fields
+    "source" (the word), "fact" (the entry) and "target" (the meaning). Each block of
+    `words` examples uses every word once, so the entries of a split with at most `words` examples do not contradict
+    each other. No entry occurs in two splits.
 
     Args:
         split: "train" (80% of all entries), "valid" or "test" (10% each).
-        size: how many examples.
-        words: how many invented words there are.
-        seed: another seed, other meanings; the words stay.
+        size: number of examples.
+        words: number of invented words.
+        seed: random seed of the meanings; it does not change the words.
 
     >>> for example in Glossary(size=2):
     ...     print(example.fields)

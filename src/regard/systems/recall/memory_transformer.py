@@ -1,4 +1,4 @@
-"""A Transformer whose decoder also reads a memory that was stored before: larger than any batch, and exchangeable."""
+"""A Transformer whose decoder also attends to a precomputed external memory, which can be exchanged after training."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from regard.systems.recall.text_store import TextStore
 
 Reads = Literal["both", "memory"]
 Remembered = tuple[Memory, ...]
-"""An external memory as the decoder reads it: one row of projected keys and values for each layer that reads it."""
+"""An external memory in the form that the decoder uses: projected keys and values per layer that reads it."""
 
 
 class MemoryTransformer(Transformer):
@@ -34,31 +34,32 @@ class MemoryTransformer(Transformer):
     .. math:: M = [\mathrm{encoder}(x^1); \mathrm{encoder}(x^2); \dots], \quad
               p(y \mid x, M) = \prod_t p(y_t \mid y_{<t}, \mathrm{encoder}(x), M)
 
-    The texts x^1, x^2, ... are encoded by the encoder of the source, each by itself, and their states are one memory
-    that all sequences of a batch share. What it holds can be exchanged without training: what was learned is to look
-    it up.
+    The encoder of the source encodes each of the texts x^1, x^2, ... separately. Their states form one memory that all
+    sequences of a batch share. Its content can be exchanged without training, because the model has learned to look
+    answers up.
 
     Args:
-        encoder: encoder of the source and of the memory, in a recipe by `kind` and its arguments, here any module that
-            returns `Encoded`; null, or here the number of source words, for a `TransformerEncoder` of the same blocks,
-            layers and positions.
+        encoder: encoder of the source and of the memory: in a recipe `kind` and its arguments, in Python any module
+            that returns `Encoded`. Null (in Python the number of source words) creates a `TransformerEncoder` with the
+            same blocks, layers and positions.
         target_size: number of target words.
-        blocks: widths, heads and dropout of the layers; None for those of the base model of the paper.
+        blocks: widths, heads and dropout of the layers; None for the base model of the paper.
         num_layers: number of layers of the decoder, and of its own encoder.
         positions: position encoding: `"sinusoidal"` or `"learned"` vectors added to the embeddings, `"rotary"` in
             self-attention, or `"none"`.
-        max_length: longest text, for learned positions.
+        max_length: maximum length of a text, for learned positions.
         tied: weight tying: the output matrix is the target embedding (`"output"`), and the source embedding of a joint
             vocabulary too (`"all"`).
         reads: cross-attention to the memory: `"both"`, source and memory under one softmax in each layer, or
             `"memory"`, the memory alone in the last layer and the source alone in those before it.
-        nearest: number of memory entries per query, those with the largest energies in its head; None for all.
+        nearest: number of memory entries per query: those with the largest energies in each head; None for all.
 
-    Without a memory (`external=None`) it is a Transformer. `attended` is the last layer's read, its own source before
-    the memory; steps have none, which would be as wide as the memory at every step.
+    Without a memory (`external=None`) this is a plain Transformer. `attended` is the attention of the last layer, with
+    the source positions before the memory entries. Decoding steps return no `attended`: it would be as wide as the
+    memory at every step.
 
-    After Wu et al. 2022, "Memorizing Transformers" (nearest entries of one layer) and Khandelwal et al. 2020; here
-    the memory is of other texts, and one softmax over source and memory decides between them instead of a gate.
+    After Wu et al. 2022, "Memorizing Transformers" (nearest entries of one layer) and Khandelwal et al. 2020. Here the
+    memory contains other texts, and one softmax over source and memory replaces the gate between them.
 
     >>> import torch
     >>> model = MemoryTransformer(11, 11, LayerConfig(dim=6, num_heads=2), num_layers=2).eval()
@@ -96,20 +97,20 @@ class MemoryTransformer(Transformer):
         self.nearest = nearest
 
     def store(self, texts: Tensor, lengths: Tensor, names: Sequence[str] | None = None) -> TextStore:
-        """The states of texts [M, J] of true `lengths` [M], with gradient where there is one.
+        """Encode texts [M, J] with `lengths` [M] without padding; gradients flow to the encoder if enabled.
 
-        `names` are the texts as people read them; None for their numbers.
+        `names` are the texts in readable form; None for their indices.
         """
-        states = self.encode(texts, lengths).states
-        present = token_mask(lengths.to(states.device), states.shape[1])
+        states = self.encode(texts, lengths).states  # [M, J, C]
+        present = token_mask(lengths.to(states.device), states.shape[1])  # [M, J]
         written = tuple(names) if names is not None else tuple(map(str, range(len(texts))))
         return TextStore(states[present], lengths.to(states.device).cumsum(0), written)
 
     def remember(self, states: Tensor) -> Remembered:
-        """Stored states [N, C], projected once for each layer that reads them.
+        """Project stored states [N, C] to keys and values, once for each layer that reads them.
 
         Raises:
-            ValueError: there are none, or they have another width.
+            ValueError: `states` is empty, or its width does not match the model.
         """
         width = self.words.table.embedding_dim
         if states.dim() != 2 or states.shape[1] != width:
@@ -127,7 +128,7 @@ class MemoryTransformer(Transformer):
 
     @property
     def signature(self) -> str:
-        """Hash of the encoder's parameters, which tells its states from those of others."""
+        """Return a hash of the encoder's parameters, which identifies the states that it computed."""
         found = self.encoder.state_dict()
         if self.source_map is not None:
             found |= {f"source_map.{name}": tensor for name, tensor in self.source_map.state_dict().items()}
@@ -142,10 +143,10 @@ class MemoryTransformer(Transformer):
         texts: tuple[Tensor, Tensor] | None = None,
         external: Remembered | None = None,
     ) -> ModelOutput:
-        """Teacher forcing, as of `EncoderDecoder`.
+        """Teacher forcing, as in `EncoderDecoder`.
 
-        The memory is what `remember` gave (`external`), or else `texts` [M, J] with their lengths [M], which are stored
-        for this once, with gradient.
+        The memory is either `external`, the result of `remember`, or `texts` [M, J] with their lengths [M], which are
+        encoded for this call only, with gradient.
         """
         if texts is not None and external is None:
             external = self.remember(self.store(*texts).states)
@@ -170,7 +171,7 @@ class MemoryTransformer(Transformer):
         return super().step(token, state)._replace(attended=None)
 
     def _beside(self, layer: LayerState, memory: Memory) -> LayerState:
-        """A layer before the first word, with the memory beside its source or in its place."""
+        """Return the initial state of a layer, with the memory appended to its source or in place of it."""
         source = layer.source if self.reads == "both" else None
         assert source is None or isinstance(source, SharedMemory)
         return LayerState(source=ExternalMemory(source, memory, self.nearest), source_read=layer.source_read)

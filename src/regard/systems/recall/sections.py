@@ -1,4 +1,4 @@
-"""Recipe sections of recall: a generated glossary, and the memory that answers are looked up in."""
+"""Recipe sections of recall: the generated glossary and the external memory."""
 
 from __future__ import annotations
 
@@ -51,6 +51,6 @@ class GlossaryData(GeneratedData):
 
 
 def check_decoding(recipe: Recipe) -> None:
-    """Coverage is of a source that is read word by word."""
+    """Check that coverage is not requested: it is defined for attention over source words only."""
     if recipe.search().coverage:
         raise ValueError("coverage is of a source that is read word by word; the task 'recall' looks answers up")

@@ -1,4 +1,4 @@
-"""Answers that stand in a memory: texts that were stored before, and can be exchanged."""
+"""The recall task: questions answered from an exchangeable memory of precomputed texts."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ from regard.view.terminal import story_map
 from regard.view.text import isolated
 
 SHOWN = 5
-"""Texts of the memory that an answer names: those it looked at most."""
-_TOGETHER = 256  # texts that are encoded at once
+"""Number of memory texts reported with an answer: those with the largest attention weights."""
+_TOGETHER = 256  # texts per encoder batch
 
 
 @dataclass(frozen=True)
 class FactBatch:
-    """Questions and answers, which have a beginning and an end, and the facts that are the memory of the batch."""
+    """Questions and answers (with BOS and EOS), and the facts that form the memory of the batch."""
 
     fact: Tensor  # [B, F]
     fact_lengths: Tensor  # [B]
@@ -57,19 +57,19 @@ class FactBatch:
 
 @dataclass(frozen=True)
 class Recalling(Task):
-    """Lookup in a memory of texts: the loss of a memory Transformer, and its answers.
+    """Lookup in a memory of texts: the loss of a memory Transformer, and its predictions.
 
-    In training the memory of a batch is what all its examples have in their field "fact": each is a wrong one for all
-    others. It is encoded anew in each update, with gradient. A model is measured with all facts of a split, and asked
-    with the texts of a file, or states that were stored before (`regard remember`).
+    In training, the memory of a batch contains the "fact" fields of all its examples; each fact is a distractor for the
+    other examples. It is encoded in each update, with gradient. Evaluation uses all facts of a split as memory,
+    prediction the texts of a file or the states that `regard remember` stored.
 
     Attributes:
         encoders: one tokenizer for "fact", "source" and "target".
-        smoothing: of the labels.
-        exposure: what is fed to the decoder in training.
-        memory: the file with what is remembered: a text a line, or states in a .safetensors file; None for the facts
-            of what is measured.
-        stored, external: what is remembered, and as the decoder reads it; None before `bind`.
+        smoothing: label smoothing.
+        exposure: decoder inputs in training (teacher forcing or scheduled sampling).
+        memory: file with the memory: one text per line, or states in a .safetensors file; None for the facts of the
+            evaluated split.
+        stored, external: the memory as states, and as projected keys and values; None before `bind`.
     """
 
     context: ClassVar[str | None] = "fact"
@@ -102,7 +102,7 @@ class Recalling(Task):
         return {"fact": joint, "source": joint, "target": joint}
 
     def drawing(self, prediction: Prediction) -> Text | None:
-        """Return which texts of the memory each piece looked at."""
+        """Return the memory texts that each token of the answer attended to."""
         if prediction.alignment is None:
             return None
         return story_map(prediction.alignment, prediction.source_tokens, prediction.tokens)
@@ -116,10 +116,11 @@ class Recalling(Task):
 
     @torch.no_grad()
     def bind(self, model: Any, examples: Iterable[Example] | None = None) -> Recalling:
-        """The same task with everything remembered that it is asked about.
+        """Return the task with its memory encoded by the model.
 
         Raises:
-            ValueError: several models as one, a memory of nothing, of another model or of other words.
+            ValueError: the model is an ensemble, or the memory is empty, or it was stored by another model, or its
+                words are unknown.
         """
         if not isinstance(model, MemoryTransformer):
             raise ValueError("the task 'recall' is answered by one model with its own memory; leave other runs out")
@@ -142,10 +143,10 @@ class Recalling(Task):
 
     @torch.no_grad()
     def store(self, model: MemoryTransformer, path: Path) -> TextStore:
-        """The states of the texts of a file, a text a line.
+        """Encode the texts of a file with one text per line.
 
         Raises:
-            ValueError: there is no text, or most words are unknown.
+            ValueError: the file contains no text, or most of its words are unknown.
         """
         texts = []
         for line in lines(path):
@@ -192,7 +193,7 @@ class Recalling(Task):
         return answers
 
     def panels(self, model: Any, text: str, search: Search, *, head: int | None = None) -> list[Panel]:
-        """Return which texts of the memory each word of the answer looked at."""
+        """Return the attention of each word of the answer to the texts of the memory."""
         no_head(head)
         (answer,) = self.predict(model, [text], replace(search, n_best=1))[0]
         assert answer.alignment is not None
@@ -208,17 +209,18 @@ class Recalling(Task):
     def _looked(
         self, model: MemoryTransformer, source: Tensor, lengths: Tensor, said: Sequence[Hypothesis]
     ) -> list[tuple[tuple[str, ...], Tensor]]:
-        """For each answer the texts it looked at most, and how much each of its words did, [T, K].
+        """Return for each answer the texts with the largest attention weights, and the weights per word, [T, K].
 
-        Where the last layer also reads the question, that is the first of them.
+        If the last layer also attends to the question, the question is the first of these texts.
         """
         assert self.stored is not None
         given = padded([(BOS, *one.tokens[:-1]) for one in said], PAD).to(source.device)
         read = model(source, lengths, given, external=self.external).attended
         own = read.shape[3] - len(self.stored.states)
+        # One target position at a time: the weights of all, [B, H, T, S + N], may not fit in memory.
         rows = [read.weights(rows=row).float().mean(1) for row in range(given.shape[1])]  # [B, 1, S + N] each
-        texts = torch.cat([self.stored.by_text(row[..., own:]) for row in rows], dim=1)
-        asked = torch.cat([row[..., :own].sum(-1, keepdim=True) for row in rows], dim=1)
+        texts = torch.cat([self.stored.by_text(row[..., own:]) for row in rows], dim=1)  # [B, T, M]
+        asked = torch.cat([row[..., :own].sum(-1, keepdim=True) for row in rows], dim=1)  # [B, T, 1]
         found = []
         for place, hypothesis in enumerate(said):
             size = len(hypothesis.tokens)
@@ -246,7 +248,7 @@ class Recalling(Task):
 
 
 class _ModelWithMemory:
-    """A model that starts with a memory: what a search sees of it."""
+    """Adapter for decoding: a model whose `start` includes the memory."""
 
     def __init__(self, model: MemoryTransformer, external: Remembered) -> None:
         self._model = model
@@ -260,7 +262,7 @@ class _ModelWithMemory:
 
 
 def _encoded(model: MemoryTransformer, texts: Sequence[str], rows: Sequence[Sequence[int]]) -> TextStore:
-    """The states of texts in their order."""
+    """Encode tokenised texts in batches and return their states in the original order."""
     device = next(model.parameters()).device
     states, sizes = [], []
     for begin in range(0, len(rows), _TOGETHER):

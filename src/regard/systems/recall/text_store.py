@@ -1,4 +1,4 @@
-"""States of many texts, stored once: what an external memory is made of."""
+"""Encoder states of many texts: the content of an external memory, in memory or on disk."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _LINE_END = ord("\n")
 
 @dataclass(frozen=True, eq=False)
 class TextStore:
-    """The encoder's states of texts, one text behind the other, without padding.
+    """Encoder states of texts, concatenated without padding.
 
     Attributes:
         states: [N, C].
-        ends: [M], where the states of each text end.
+        ends: [M], the end offset of each text in `states`.
         texts: the M texts.
-        encoder: who encoded them (see `MemoryTransformer.signature`): states of one model say nothing to another.
+        encoder: hash of the encoder (see `MemoryTransformer.signature`); only that encoder's model can use the states.
 
     >>> stored = TextStore(torch.zeros(5, 4), torch.tensor([2, 5]), ("a b", "c d e"))
     >>> stored.by_text(torch.tensor([[0.5, 0.25, 0.0, 0.25, 0.0]]))                     # weights of one query
@@ -43,7 +43,7 @@ class TextStore:
         return len(self.texts)
 
     def to(self, device: torch.device | str) -> TextStore:
-        """The same on another device."""
+        """Return a copy on another device."""
         return replace(self, states=self.states.to(device), ends=self.ends.to(device))
 
     def by_text(self, weights: Tensor) -> Tensor:
@@ -52,10 +52,10 @@ class TextStore:
         return weights.new_zeros(*weights.shape[:-1], len(self)).index_add_(-1, owners.to(weights.device), weights)
 
     def save(self, path: Path) -> None:
-        """Write a .safetensors file: `states`, `ends`, and the texts as bytes with a line end behind each.
+        """Write a .safetensors file with `states`, `ends`, and the texts as bytes, each terminated by a newline.
 
         Raises:
-            OSError: it cannot be written there.
+            OSError: the file cannot be written.
         """
         lines = "".join(f"{text}\n" for text in self.texts).encode()
         tensors = {
@@ -71,10 +71,10 @@ class TextStore:
 
     @classmethod
     def load(cls, path: Path) -> TextStore:
-        """Read what `save` wrote; the states stay on disk until they are used.
+        """Load a file written by `save`; the states are memory-mapped and read from disk on first use.
 
         Raises:
-            ValueError: the file is not there, or something else.
+            ValueError: the file does not exist, or it is not a valid store.
         """
         try:
             with safe_open(path, "pt") as file:
@@ -94,7 +94,7 @@ class TextStore:
 
 
 def _misfit(tensors: Mapping[str, Tensor]) -> str | None:
-    """Return what is wrong with the tensors of a file; None if they belong together."""
+    """Return a description of an inconsistency between the tensors of a file; None if there is none."""
     states, ends, texts = (tensors[name] for name in _NAMES)
     if states.dim() != 2 or not states.is_floating_point():
         return f"states is {list(states.shape)} of {states.dtype}"
@@ -112,7 +112,7 @@ def _misfit(tensors: Mapping[str, Tensor]) -> str | None:
 
 
 def _sum(tensors: Mapping[str, Tensor]) -> str:
-    """The CRC-32 of all numbers, in the order of the file."""
+    """Return the CRC-32 checksum of all tensors, in file order."""
     value = 0
     for name in _NAMES:
         value = zlib.crc32(tensors[name].contiguous().flatten().view(torch.uint8).numpy().data, value)

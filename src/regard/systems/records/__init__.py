@@ -1,4 +1,4 @@
-"""Records to text: sentences that say what a record holds."""
+"""Data-to-text generation: descriptions of records."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Baselines on the data of a recipe, to be read beside its results: `python -m benchmarks.baselines RECIPE`.
+"""Baselines for the data of a recipe, for comparison with its results: `python -m benchmarks.baselines RECIPE`.
 
-- Template: the most frequent training text of records with the same fields, with the values of the record put in.
-- Nearest: the text of the training record that shares most facts, as it stands.
-- Nearest, renamed: the same with the record's own values in place of those that differ.
+- Template: the most frequent delexicalised training text of records with the same fields, filled with the values.
+- Nearest: the text of the training record that shares most facts, unchanged.
+- Nearest, renamed: the same text, with differing values replaced by those of the record.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Templates:
             self.by_fields[frozenset(record)][without_values(example.fields["text"], record, tuple(record))] += 1
 
     def fill(self, record: Record) -> str:
-        """Return the most frequent text of the fields that are most like those of a record, with its values."""
+        """Fill in the most frequent template for the set of fields most similar to that of the record."""
         given = frozenset(record)
         fields = max(self.by_fields, key=lambda known: (-len(known ^ given), sorted(known)))
         ((text, _),) = self.by_fields[fields].most_common(1)
@@ -41,7 +41,7 @@ class Templates:
 
 
 class NearestRecords:
-    """Training records with a text each, found by the facts that they share with another.
+    """Nearest-neighbour retrieval of training records and their texts by shared facts.
 
     Args:
         train: examples to learn from.
@@ -59,7 +59,7 @@ class NearestRecords:
                     self.holders[fact].append(key)
 
     def of(self, record: Record) -> tuple[Record, str]:
-        """Return the record with most common facts and fewest others, and its first text."""
+        """Return the training record with the most shared and the fewest other facts, and its first text."""
         shared = Counter(key for fact in record.items() for key in self.holders[fact])
         if not shared:
             return next(iter(self.texts.values()))
@@ -68,7 +68,7 @@ class NearestRecords:
 
 
 def answers(train: Sequence[Example], asked: Sequence[Record]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the texts of each baseline."""
+    """Yield the name of each baseline and its texts."""
     templates, nearest = Templates(train), NearestRecords(train)
     yield "template", [templates.fill(record) for record in asked]
     found = [nearest.of(record) for record in asked]
@@ -83,7 +83,7 @@ def answers(train: Sequence[Example], asked: Sequence[Record]) -> Iterator[tuple
 
 
 def baselines(recipe: Recipe) -> Iterator[tuple[str, dict[str, float]]]:
-    """Yield name and metrics of each baseline on the test split; texts of equal records are references of one."""
+    """Yield name and metrics of each baseline on the test split; texts of equal records are multiple references."""
     train, test = examples(recipe, "train"), examples(recipe, "test")
     if train is None or test is None:
         raise SystemExit("the recipe names no test split")

@@ -1,4 +1,4 @@
-"""Delexicalisation: placeholders for the values of some fields, in records and in their texts."""
+"""Delexicalisation: placeholders for the values of some fields, in records and in texts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _OTHER = re.compile(r"\W|_")
 
 
 def placeholder(name: str) -> str:
-    """Return the word that stands for the value of a field, in one token.
+    """Return the placeholder for the value of a field, a single token.
 
     >>> placeholder("first name")
     'SLOTfirstname'
@@ -26,7 +26,7 @@ def delexicalised(record: Mapping[str, str], names: Sequence[str]) -> dict[str, 
 
 
 def without_values(text: str, record: Mapping[str, str], names: Sequence[str]) -> str:
-    """Return a text with placeholders for the values of some fields, longest values first, whatever their case.
+    """Replace the values of some fields by placeholders, case-insensitively and longest values first.
 
     >>> without_values("At the bar THE BAR, ...", {"name": "The Bar", "area": "Bar"}, ["name"])
     'At SLOTname SLOTname, ...'
@@ -37,7 +37,7 @@ def without_values(text: str, record: Mapping[str, str], names: Sequence[str]) -
 
 
 def with_values(text: str, record: Mapping[str, str], names: Sequence[str]) -> str:
-    """Return a text with values in place of placeholders; one whose field the record lacks is left out.
+    """Replace placeholders by values; a placeholder is deleted if the record lacks its field.
 
     >>> with_values("slotname is here.", {"name": "The Eagle"}, ["name", "town"])
     'The Eagle is here.'
@@ -53,7 +53,7 @@ class Delexicalised(WrappedExamples):
     """Examples with placeholders in place of the values of some fields.
 
     Attributes:
-        names: of these fields.
+        names: names of the delexicalised fields.
     """
 
     names: tuple[str, ...]

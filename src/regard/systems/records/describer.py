@@ -1,4 +1,4 @@
-"""The describer: an encoder of records, and any decoder that attends to it."""
+"""Describer: a record encoder with an attentional decoder."""
 
 from __future__ import annotations
 
@@ -32,25 +32,26 @@ FieldReading = Literal["attention", "rnn", "none"]
 
 
 class RecordEncoder(nn.Module):
-    r"""A record as a state per token of its values, each knowing its field and the other fields.
+    r"""Encoder of records: one state per value token, in the context of its field and of the other fields.
 
     .. math:: x_s = \tanh(W_x [E w_s; N n_s]), \quad v_r = \mathrm{mean}_{s \in r}\, x_s, \quad
               f = \mathrm{read}(v), \quad h_s = \tanh(W_h [x_s; f_{r(s)}])
 
-    w is a token, n the name of its field r. Nothing depends on the order of the fields with values "mean" and fields
-    "attention" or "none".
+    w is a token, n the name of its field r. With values "mean" and fields "attention" or "none" the encoding is
+    invariant to the order of the fields.
 
     Args:
         size: number of words in values.
-        num_names: number of names of fields.
+        num_names: number of field names.
         embedding_dim: width of the embeddings of words and of names.
         dim: width of the states.
-        values: reading of values: "mean" of their tokens, or "rnn", two directions over all of them before the mean.
-        fields: reading of fields: "attention", to each other, "rnn", in both directions, or "none".
-        dropout: of embeddings and states.
+        values: encoding of values: "mean" of their tokens, or "rnn", a bidirectional RNN over all tokens before the
+            mean.
+        fields: interaction of fields: "attention" between them, "rnn", a bidirectional RNN over them, or "none".
+        dropout: dropout of embeddings and states.
         scale: largest entry of an embedding at initialisation.
 
-    Shapes: source [B, S, 3] of token, name and number of its field, lengths [B] -> `Encoded`.
+    Shapes: source [B, S, 3] (ids of token and field name, index of the field), lengths [B] -> `Encoded`.
 
     >>> encoder = RecordEncoder(11, 5, embedding_dim=3, dim=6)
     >>> record = torch.tensor([[[7, 2, 0], [8, 2, 0], [9, 3, 1]]])
@@ -109,7 +110,7 @@ class RecordEncoder(nn.Module):
         return Encoded(states, summary, None if lengths is None else Mask.padding(lengths))
 
     def _read(self, fields: Tensor, there: Tensor) -> Tensor:
-        """Fields [B, R, D] that know each other."""
+        """Contextualise field vectors [B, R, D] by the other fields of the record."""
         if isinstance(self.fields, Recurrent):
             states: Tensor = self.fields(fields, there.sum(1))[0]
             return states
@@ -119,18 +120,18 @@ class RecordEncoder(nn.Module):
 
 
 class Describer(AttendingDecoder[Any]):
-    """A decoder over an encoder of records.
+    """Encoder-decoder from records to text.
 
     Args:
         size: number of words in values.
         target_size: number of target words.
-        num_names: number of names of fields.
+        num_names: number of field names.
         decoder: the decoder: `luong`, `bahdanau`, `simple_attention` or `transformer`.
-        embedding_dim: width of the embeddings; a Transformer's are `hidden_dim` wide.
+        embedding_dim: width of the embeddings; a Transformer uses `hidden_dim` instead.
         hidden_dim: width of the states of encoder and decoder.
-        values: reading of values: `mean` of their tokens, or `rnn`, two directions over all of them.
-        fields: reading of fields: `attention` to each other, `rnn` in both directions, or `none`.
-        attention: attention to the tokens of the values, of recurrent decoders; null for the decoder's own.
+        values: encoding of values: `mean` of their tokens, or `rnn`, a bidirectional RNN over all tokens.
+        fields: interaction of fields: `attention` between them, `rnn`, a bidirectional RNN over them, or `none`.
+        attention: attention of recurrent decoders to the value tokens; null for the decoder's default.
         cells: recurrent cells of the decoder.
         num_layers, num_heads: layers and heads of a Transformer.
         dropout: dropout of embeddings, states and outputs.
@@ -187,7 +188,7 @@ class Describer(AttendingDecoder[Any]):
 
     @property
     def encoder(self) -> nn.Module:  # type: ignore[override]  # registered once, with the decoder that it belongs to
-        """That of the decoder."""
+        """Return the encoder, a submodule of the decoder."""
         return self.decoder.encoder
 
     @property
@@ -217,6 +218,6 @@ class Describer(AttendingDecoder[Any]):
 
 
 def decoder_of(model: nn.Module) -> EncoderDecoder[Any] | None:
-    """Return the decoder inside a describer, copying or not; None of other models."""
+    """Return the decoder of a describer, with or without a copy mechanism; None for other models."""
     inner = getattr(model, "model", model)
     return inner.decoder if isinstance(inner, Describer) else None

@@ -1,4 +1,4 @@
-"""The field of records: tokens of all values, one after another, each with its field."""
+"""Field of records: the tokens of all values in one sequence, each annotated with its field."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from regard.specials import EOS, PAD
 
 @dataclass(frozen=True)
 class RecordTexts(NamedTexts):
-    """`NamedTexts` that know which names every training record has.
+    """`NamedTexts` that also store the field names common to all training records.
 
     Attributes:
         always: these names, sorted.
@@ -46,7 +46,7 @@ class RecordTexts(NamedTexts):
 
 @dataclass(frozen=True)
 class FlatRecordField(RecordField):
-    """Records as rows of tokens [B, S, 3]: the token, its field's name, its field's number; and S of each [B].
+    """Records as token rows [B, S, 3] (token id, field name id, field index), and their lengths [B].
 
     >>> from regard.data import Tokenizer
     >>> flat_record([7, 8, 3, 9, 3], [5, 4]).tolist()
@@ -69,10 +69,10 @@ class FlatRecordField(RecordField):
 
 
 def flat_record(ids: Sequence[int] | Ints, names: Sequence[int] | Ints) -> Ints:
-    """Return a record as rows of token, name and number of its field [S, 3].
+    """Return a record as rows [S, 3] of token id, field name id and field index.
 
     Args:
-        ids: tokens of all values, with an end behind each value.
+        ids: tokens of all values, each value terminated by EOS.
         names: ids of the names, one per value.
     """
     row = np.asarray(ids, np.int64)
@@ -82,7 +82,7 @@ def flat_record(ids: Sequence[int] | Ints, names: Sequence[int] | Ints) -> Ints:
 
 
 def padded_records(records: Sequence[Ints]) -> tuple[Ints, Ints]:
-    """Return records side by side [B, S, 3], padded, and their numbers of tokens [B]."""
+    """Pad records to a batch [B, S, 3] and return it with their lengths in tokens [B]."""
     lengths = np.array([len(record) for record in records], np.int64)
     tokens = np.full((len(records), lengths.max(initial=0), 3), PAD, np.int64)
     for row, record in enumerate(records):
@@ -91,6 +91,6 @@ def padded_records(records: Sequence[Ints]) -> tuple[Ints, Ints]:
 
 
 def encoded_record(record: Mapping[str, str], texts: NamedTexts) -> Ints:
-    """Return a record as rows of token, name and number of its field [S, 3]."""
+    """Tokenise a record and return it as rows [S, 3] of token id, field name id and field index."""
     values = texts.tokenizer.encode_all(list(record.values()))
     return flat_record([index for value in values for index in (*value, EOS)], texts.ids(record))

@@ -30,15 +30,15 @@ _DOGS = {"yes": ("Dogs are welcome.", "You may bring dogs."), "no": ("No dogs, p
 
 @dataclass(frozen=True)
 class Inns(Generated):
-    """Generated records of inns. Name and town are invented, and those of a split are in no other.
+    """Generated records of inns. Names and towns are invented, and disjoint between splits.
 
-    A record has a name and a town, and each of food, price, rooms and dogs two times out of three. Its text has an
-    opening and a sentence for each further field, in an order and with words drawn from several.
+    A record has a name and a town, and each of food, price, rooms and dogs with probability 2/3. Its text has an
+    opening and one sentence per further field, in random order and with random wording.
 
     Args:
         split: "train" (80% of all names and towns), "valid" or "test" (10% each).
-        size: how many examples.
-        seed: another seed, other records.
+        size: number of examples.
+        seed: random seed of the records.
 
     >>> example = next(iter(Inns("train", size=3)))
     >>> list(example.fields["record"])[:2], example.fields["text"].count(".") == len(example.fields["record"]) - 1
@@ -62,7 +62,7 @@ class Inns(Generated):
         return Example({"record": record, "text": _told(record, dice)}, self.where(index))
 
     def _word(self, dice: Dice) -> str:
-        """An invented word of three syllables of this split."""
+        """Draw an invented word of three syllables that belongs to this split."""
         while True:
             word = "".join(dice.of(SYLLABLES) for _ in range(3)).capitalize()
             if self.is_here(word):
@@ -78,6 +78,6 @@ def _told(record: dict[str, str], dice: Dice) -> str:
 
 
 def _numbers(*seeds: int) -> Iterator[int]:
-    """Yield numbers block by block, each block from its end."""
+    """Yield random numbers block by block, each block from its end."""
     for block in count():
         yield from reversed(splitmix64(np.arange(64, dtype=np.uint64), *seeds, block).tolist())

@@ -1,4 +1,4 @@
-"""Records as people write them: `name[The Eagle], food[Thai]` or a JSON object; and readers of files of them."""
+"""Parsers of records, written as `name[The Eagle], food[Thai]` or as JSON objects, and readers of record files."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _BRACKETED = re.compile(r"\s*([^\[\],]+?)\s*\[([^\]]*)\]\s*(?:,|$)")
 
 
 def read_record(text: str) -> dict[str, str]:
-    """Return the record that a text states.
+    """Parse a record from text.
 
     Raises:
-        ValueError: it states none, or a value is no text, no number and no truth value.
+        ValueError: the text is not a record, or a value is not a string, number or boolean.
 
     >>> read_record("name[The Eagle], food[Thai]")
     {'name': 'The Eagle', 'food': 'Thai'}
@@ -46,10 +46,10 @@ def read_record(text: str) -> dict[str, str]:
 
 
 def plain_record(given: Any) -> dict[str, str]:
-    """Return a mapping as a record of texts; numbers and truth values become texts.
+    """Convert a mapping to a record of strings; numbers and booleans are converted to text.
 
     Raises:
-        ValueError: it is no mapping, it is empty, or a value is blank or nested.
+        ValueError: the argument is not a mapping, it is empty, or a value is blank or nested.
 
     >>> plain_record({"name": {"first": "Ann"}})
     Traceback (most recent call last):
@@ -73,7 +73,7 @@ def plain_record(given: Any) -> dict[str, str]:
 
 
 def record_json(record: Mapping[str, str]) -> str:
-    """Return a record as a JSON text: an input of `predict`."""
+    """Serialise a record as JSON, an input of `predict`."""
     return json.dumps(dict(record), ensure_ascii=False)
 
 
@@ -91,7 +91,7 @@ class E2E(DataReader):
     path: Path
 
     def read(self) -> Iterator[Example | BadLine]:
-        open_, number = "", 0  # a text in quotes may have line ends in it
+        open_, number = "", 0  # a quoted CSV field may contain newlines
         for line in good_lines(self.path, self.encoding, self.max_line):
             if isinstance(line, BadLine):
                 yield line
@@ -122,11 +122,11 @@ class E2E(DataReader):
 
 @dataclass(frozen=True)
 class Records(DataReader):
-    """A JSON object per line with a record and its text, or a list of texts.
+    """Reader of JSON lines, each an object with a record and its text or a list of texts.
 
     Args:
         path: the file.
-        keys: of the record and the text.
+        keys: JSON keys of the record and of the text.
 
     >>> from tempfile import mkdtemp
     >>> path = Path(mkdtemp()) / "own.jsonl"

@@ -1,4 +1,4 @@
-"""Recipe sections of records: generated and real data, and a key of its own in `train`."""
+"""Recipe sections of records: generated data, data in files, and the task's keys of `train`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RecordsTraining(Section):
 
 
 class InnsData(GeneratedData):
-    """Generated records of inns with a description each; names and towns of a split are in no other."""
+    """Generated records of inns with one description each; names and towns are disjoint between splits."""
 
     made: ClassVar[str] = "regard.systems.records.inns:Inns"
 
@@ -40,7 +40,7 @@ class InnsData(GeneratedData):
 
 
 class E2EData(SplitFiles):
-    """CSV files of the E2E challenge: `name[The Eagle], food[Thai]` and a text per line; `.gz` is read as it is."""
+    """CSV files of the E2E challenge: `name[The Eagle], food[Thai]` and a text per line; also compressed (`.gz`)."""
 
     format: Literal["e2e"]
     """Selects this format."""
@@ -68,7 +68,7 @@ class RecordsData(SplitFiles):
 
 
 def check_tokenizer(recipe: Recipe) -> None:
-    """A placeholder is one token, and copies are of tokens that do not change."""
+    """Check the tokenizer: a placeholder must be one token, and copying needs tokens that are fixed."""
     section = recipe.tokenizer
     parts = [section, *([] if section.target is None else [section.target])]
     if any(part.dropout for part in parts):

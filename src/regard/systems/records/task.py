@@ -1,4 +1,4 @@
-"""From a record to a text."""
+"""The records task: data-to-text generation."""
 
 from __future__ import annotations
 
@@ -63,16 +63,16 @@ class RecordBatch:
 
 @dataclass(frozen=True)
 class Describing(Task):
-    """Texts for records: the loss of an encoder-decoder, and its search.
+    """Data-to-text generation: the loss of an encoder-decoder, and its search.
 
-    An input is a record as a text: a JSON object, or `name[The Eagle], food[Thai]`.
+    An input is a record as text: a JSON object, or `name[The Eagle], food[Thai]`.
 
     Attributes:
-        encoders: of "record" and "text".
-        smoothing: of the labels.
-        exposure: what is fed to the decoder in training.
+        encoders: field encoders of "record" and "text".
+        smoothing: label smoothing.
+        exposure: decoder inputs in training (teacher forcing or scheduled sampling).
         names: fields whose values are delexicalised.
-        copy: whether the model copies words of values.
+        copy: True if the model copies words of values.
     """
 
     question: ClassVar[str] = "record"
@@ -119,7 +119,7 @@ class Describing(Task):
 
     @property
     def sizes(self) -> tuple[int, int | None]:
-        """Numbers of words in values and in texts."""
+        """Return the vocabulary sizes of values and of texts."""
         return self.records.size, self.texts.size
 
     def fitted(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -165,7 +165,7 @@ class Describing(Task):
         return None if decoder is None else "at once" if decoder.at_once else "steps"
 
     def parse(self, given: Any) -> str:
-        """Return a record as a JSON text: from a text, a mapping, the path of a file, or its bytes."""
+        """Return a record as JSON from text, a mapping, the path of a file, or the bytes of a file."""
         if isinstance(given, Mapping):
             record = given.get("record", given)
             given = record if isinstance(record, Mapping) else given
@@ -190,12 +190,12 @@ class Describing(Task):
         return record_json(fields["record"])
 
     def input_warnings(self, model: Any, texts: Sequence[str]) -> list[str]:
-        """Of fields that every training record has."""
+        """Return warnings about missing fields that every training record has."""
         found = []
         for text in texts:
             try:
                 record = read_record(self.parse(text)) if text.strip() else {}
-            except TextError:  # which the answer will be
+            except TextError:  # prediction reports it as the answer to this input
                 continue
             missing = [name for name in self.records.always if name not in record]
             if record and missing:
@@ -239,7 +239,7 @@ class Describing(Task):
     def _prediction(
         self, source: str, record: Mapping[str, str], number: Tensor, one: Hypothesis, copied: CopySource | None
     ) -> Prediction:
-        """An answer, its attention summed over the tokens of each field."""
+        """Return the prediction for a hypothesis, its attention summed over the tokens of each field."""
         vocabulary = self.copy_vocabulary
         if vocabulary is not None and copied is not None:
             text, tokens = vocabulary.text(one.output, copied), vocabulary.tokens(one.tokens, copied)
@@ -272,7 +272,7 @@ def _vocabulary(encoders: FieldEncoders) -> CopyVocabulary:
 
 
 def _without_values(found: Examples, names: tuple[str, ...]) -> Examples:
-    """Examples with placeholders, if some fields have them."""
+    """Delexicalise examples if any fields are specified."""
     if not names:
         return found
     if isinstance(found, Mixture):

@@ -1,9 +1,9 @@
-"""Share of texts that say names which training never had.
+"""Share of generated texts that reproduce names unseen in training.
 
 `python -m regard.systems.records.unseen_names RUN name near` prints it for each of the fields `name` and `near`.
 
-Each record of the test split is asked once with invented names in the place of its own: two capitalised words, none of
-which the training data have. A text is right if it has the name as it was given.
+Each record of the test split is an input once, with its names replaced by invented ones: two capitalised words that do
+not occur in the training data. A text is correct if it contains the name verbatim.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def renamed(records: Sequence[Mapping[str, str]], fields: Sequence[str], known: 
 
 
 def shares(model: Predictor, records: Sequence[Mapping[str, str]], fields: Sequence[str]) -> dict[str, float]:
-    """Return for each field the share of records whose text has its value, of those that have the field."""
+    """Return for each field the share of records with this field whose text contains its value."""
     texts = [found.text.lower() for found in model.predict([record_json(record) for record in records])]
     found = {}
     for field in fields:

@@ -1,4 +1,4 @@
-"""Replies: from the last turns of a dialogue to the next."""
+"""Dialogue response generation: replies to the last turns of a dialogue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dialogues of JSON lines as pairs of history and reply."""
+"""Reader of dialogues in JSON lines as pairs of history and reply."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Dialogues(DialogueReader):
 
     Args:
         path: a file with a JSON object per line, `{"turns": ["Hi .", "Hello ."]}`; `.gz` too.
-        key: of the list of turns.
-        turns: the most turns of a history.
-        separator: a token between them.
-        without: files whose dialogues are left out, compared without regard to case and white space.
-        pairs: also leave out dialogues that have two turns in a row in common with those of `without`.
+        key: JSON key of the list of turns.
+        turns: maximum number of turns in a history.
+        separator: token between turns.
+        without: files whose dialogues are left out; the comparison ignores case and white space.
+        pairs: also leave out dialogues that share two consecutive turns with those of `without`.
 
     >>> from tempfile import mkdtemp
     >>> path = Path(mkdtemp()) / "talk.jsonl"
@@ -83,10 +83,10 @@ def history(turns: Sequence[str], most: int, separator: str) -> str:
 
 
 def parsed_turns(text: str) -> list[str]:
-    """Return the turns of an input: a JSON list, or a turn per line.
+    """Parse the turns of an input: a JSON list, or one turn per line.
 
     Raises:
-        ValueError: a JSON list of something else.
+        ValueError: the input is a JSON list that contains anything but strings.
 
     >>> parsed_turns('["Hi .", "Hello ."]'), parsed_turns("Hi .\\nHello .")
     (['Hi .', 'Hello .'], ['Hi .', 'Hello .'])

@@ -18,20 +18,20 @@ class DialogueHistory(Section):
     """Keys of all data of replies."""
 
     turns: int = Field(4, ge=1)
-    """Number of turns that a reply sees, the last ones before it."""
+    """Maximum number of turns in the history of a reply: the last ones before it."""
     separator: str = Field("|", min_length=1, pattern=r"^\S+$")
     """Token between turns."""
 
 
 class SmalltalkData(GeneratedData, DialogueHistory):
-    """Talk about oneself, with questions about what was said turns ago; generated."""
+    """Generated small talk, with questions about statements of earlier turns."""
 
     made: ClassVar[str] = "regard.systems.replies.smalltalk:Smalltalk"
 
     format: Literal["smalltalk"]
     """Selects this format."""
     train_size: int = Field(10000, ge=1)
-    """Number of histories to learn from."""
+    """Number of histories to train on."""
     valid_size: int = Field(200, ge=1)
     """Number of histories to validate on."""
     test_size: int = Field(500, ge=1)
@@ -39,7 +39,7 @@ class SmalltalkData(GeneratedData, DialogueHistory):
     facts: int = Field(3, ge=1, le=4)
     """Largest number of statements before a question."""
     seed: int = 0
-    """Another seed gives other dialogues."""
+    """Random seed of the dialogues."""
 
 
 class DialoguesData(SplitFiles, DialogueHistory):
@@ -50,8 +50,8 @@ class DialoguesData(SplitFiles, DialogueHistory):
     key: str = "turns"
     """Key of the list of turns."""
     overlap: Literal["drop", "pairs", "keep"] = "drop"
-    """Dialogues to validate or test on that are also in the training file: left out (drop), left out with all that
-    share two turns in a row with one of them (pairs), or kept."""
+    """Validation and test dialogues that also occur in the training file: left out (`drop`), left out together with
+    dialogues that share two consecutive turns with training (`pairs`), or kept."""
 
     def reader(self, named: str, reading: FieldLayout) -> DataReader:
         from regard.systems.replies.dialogues import Dialogues

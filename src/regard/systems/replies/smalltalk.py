@@ -1,4 +1,4 @@
-"""Generated small talk: statements about oneself, and questions about what was said turns ago."""
+"""Generated small talk: statements about oneself, and questions about statements of earlier turns."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ _TOPICS = (
 class Smalltalk(Generated):
     """One to `facts` statements on different topics, each acknowledged; then a question about one of them.
 
-    In a third of the histories the last turn is a statement, and the reply acknowledges it. A reply to a question needs
-    a turn that lies up to 2 `facts` - 1 turns before it, and two words of it. What is said is drawn evenly.
+    In a third of the histories the last turn is a statement, and the reply acknowledges it. The reply to a question
+    depends on two words of a turn up to 2 `facts` - 1 turns earlier. All choices are uniform.
 
     Args:
         split: "train" (80% of all dialogues), "valid" or "test" (10% each).
-        size: how many.
-        turns: the most turns of a history.
-        separator: a token between turns.
-        facts: the most statements.
-        seed: another seed, other dialogues.
+        size: number of examples.
+        turns: maximum number of turns in a history.
+        separator: token between turns.
+        facts: maximum number of statements.
+        seed: random seed of the dialogues.
 
     >>> print(Smalltalk(size=3)[1].fields)
     {'source': 'i have a ...

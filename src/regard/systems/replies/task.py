@@ -1,4 +1,4 @@
-"""From the last turns of a dialogue to the next."""
+"""The replies task: dialogue response generation."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from regard.tasks.task import FieldEncoders
 
 @dataclass(frozen=True)
 class Replying(Translation):
-    """Replies: an encoder-decoder that reads the last turns of a dialogue as one text.
+    """Response generation by an encoder-decoder whose source is the last turns of a dialogue, joined to one text.
 
     Attributes:
-        turns: the most turns that are read.
-        separator: the token between them.
+        turns: maximum number of turns in the source.
+        separator: token between turns.
     """
 
     turns: int = 4
@@ -52,7 +52,7 @@ class Replying(Translation):
             raise TextError(str(problem)) from None
 
     def input_warnings(self, model: Any, texts: Sequence[str]) -> list[str]:
-        """Return warnings about histories, not about the notation of a list; those without turns are refused later."""
+        """Return warnings about the parsed histories; prediction rejects inputs without turns."""
         found = []
         for text in texts:
             with suppress(TextError):

@@ -1,4 +1,4 @@
-"""Search: a query finds its passage among many."""
+"""Passage retrieval: dual encoders, BM25, and cross-encoders for re-ranking."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cross-checks of recipes for search."""
+"""Cross-checks of retrieval recipes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CROSS = "cross_encoder"
 
 
 def check_training(recipe: Recipe) -> None:
-    """A cross-encoder learns from wrong passages."""
+    """Check that training has negatives: explicit ones for a cross-encoder, in-batch ones for a dual encoder."""
     negatives = own_keys(recipe.train, RetrievalTraining).negatives
     if recipe.model.kind == CROSS and not negatives.count + negatives.random:
         raise ValueError(
@@ -28,7 +28,7 @@ def check_training(recipe: Recipe) -> None:
 
 
 def check_decoding(recipe: Recipe) -> None:
-    """Vectors are those of a dual encoder."""
+    """Check that a vector search has a dual encoder."""
     given = own_keys(recipe.decode, RetrievalDecoding)
     if recipe.model.kind != CROSS:
         if given.first is not None:

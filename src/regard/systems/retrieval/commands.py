@@ -1,4 +1,4 @@
-"""`regard index` and `regard search`: passages on disk, and the best of them for a query."""
+"""`regard index` and `regard search`: build a passage index and query it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _TASK = "retrieve"
 _UNBOUND = ["decode.passages=null"]
-_CHUNK = 64  # queries that are searched for at once
+_CHUNK = 64  # queries per batch
 
 
 def index_command(
@@ -31,7 +31,7 @@ def index_command(
         Literal["float32", "float16"], typer.Option(help="Numbers of the vectors; float16 takes half the space.")
     ] = "float32",
 ) -> None:
-    """Index passages once, by words and by the vectors of a dual encoder, for `regard search`."""
+    """Build an index of passages (BM25 and, with a dual encoder, vectors) for `regard search`."""
     if output.suffix != ".safetensors":
         fail(f"{output}: the name of an index ends in .safetensors")
     check_runs(run, task=_TASK)
@@ -108,10 +108,10 @@ def search_command(
 
 
 def _searcher(run: Path, index: Index, by: str | None, rerank: Path | None, candidates: int) -> Searcher:
-    """Return the search of an index by a run, re-ranked by another.
+    """Return the searcher of an index for a run, optionally with the run of a re-ranker.
 
     Raises:
-        ValueError: the index is of another model, or a run is of the wrong kind.
+        ValueError: the index was built with another model, or a run has the wrong kind of model.
     """
     from dataclasses import replace
 
@@ -134,7 +134,7 @@ def _searcher(run: Path, index: Index, by: str | None, rerank: Path | None, cand
 
 
 def _printed(index: Index, queries: Sequence[str], rankings: Sequence[Ranking], *, as_json: bool) -> Iterator[str]:
-    """Yield lines of a ranking: score and passage, queries apart by a blank line; or an object per query."""
+    """Yield output lines: score and passage, with a blank line between queries; or one JSON object per query."""
     for number, (query, ranked) in enumerate(zip(queries, rankings, strict=True)):
         found = [
             {"number": place, "score": round(score, 6), "passage": index.passages[place]}
@@ -151,7 +151,7 @@ def _printed(index: Index, queries: Sequence[str], rankings: Sequence[Ranking], 
 
 
 def _draw(searcher: Searcher, queries: Sequence[str], n_best: int, path: Path) -> None:
-    """Write the picture of queries beside the passages that are best for one of them."""
+    """Plot the similarity of the queries to the top passages of all queries, and write the figure."""
     from regard.systems.retrieval.view import similarity_panel
     from regard.view.panels import draw
 

@@ -1,4 +1,4 @@
-"""Cross-encoder: one score for a query and a passage that are read together."""
+"""Cross-encoder: joint scoring of a query and a passage."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from regard.specials import EOS, PAD
 from regard.systems.retrieval.pooling import Pooling, PoolingKind, token_mask
 
 Reads = Literal["attention", "joint"]
-_FEATURES = 2  # of a word of the query: whether the passage has it, and its largest similarity
+_FEATURES = 2  # per query word: exact match in the passage, and largest cosine similarity
 
 
 class CrossEncoder(nn.Module):
-    r"""Score of a passage for a query, of both together; slower than a dual encoder, so it re-ranks what one found.
+    r"""Score of a passage for a query, computed from both jointly; used to re-rank the results of a faster search.
 
-    With `reads: attention` each word of the query attends to the passage, and what it finds is compared with it:
+    With `reads: attention` each word of the query attends to the passage, and is compared with its context vector:
 
     .. math:: c_i = \sum_j a_{ij} h'_j, \quad
               v_i = \mathrm{relu}(V [h_i; c_i; h_i \odot c_i; |h_i - c_i|; e_i; m_i]), \quad
               s(q, p) = \sum_i g_i\, w \cdot v_i
 
-    a = softmax(h_i U h'_j) over the passage, e_i is 1 if the passage has the word itself, m_i the largest cosine of h_i
-    with a state of the passage, and g = softmax over the query weighs its words. With `reads: joint` both stand in one
-    row, `</s>` between them, and the score is linear in the pooled states: what a BERT does.
+    a = softmax(h_i U h'_j) over the passage, e_i is 1 if the passage contains the word, m_i is the largest cosine of
+    h_i with a state of the passage, and the gates g are a softmax over the words of the query. With `reads: joint` the
+    two are concatenated with `</s>` between them, and the score is computed from the pooled states, as in BERT.
 
     Args:
         encoder: encoder of the texts, by `kind` and its arguments in a recipe.
-        reads: `"attention"` of the query to the passage, each encoded alone, or `"joint"`, one row, for encoders with
-            self-attention.
-        pooling: vector of a joint row: `"mean"`, `"attention"` or `"last"`; without effect on attention.
-        hidden_dim: width of V.
-        longest: number of words of a passage that are read, from its beginning.
-        dropout: dropout of what is compared.
+        reads: interaction of query and passage: `"attention"` of the query to the passage, each encoded separately, or
+            `"joint"`, concatenated to one input, for encoders with self-attention.
+        pooling: pooling of the joint states: `"mean"`, `"attention"` or `"last"`; unused with `reads: attention`.
+        hidden_dim: width of the hidden layer V.
+        longest: maximum length of a passage in tokens; longer ones are truncated.
+        dropout: dropout of the inputs of the hidden layer and of the output layer.
 
     After Parikh et al. 2016, "A Decomposable Attention Model" (attend, compare, aggregate), with the exact match of
     Chen et al. 2017, "Reading Wikipedia to Answer Open-Domain Questions", section 3.2, and the term gates of Guo et al.
@@ -78,32 +78,32 @@ class CrossEncoder(nn.Module):
         self.score_map = nn.Linear(hidden_dim, 1)
 
     def forward(self, queries: Tensor, query_lengths: Tensor, passages: Tensor, passage_lengths: Tensor) -> ModelOutput:
-        """Ids [B, Q] and [B N, S] of true lengths -> logits [B, N]: the N passages of each query stand together."""
+        """Score queries [B, Q] against N passages each, [B * N, S] grouped by query -> logits [B, N]."""
         passages, passage_lengths = passages[:, : self.longest], passage_lengths.clamp(max=self.longest)
         many = len(passages) // max(len(queries), 1)
-        ids, lengths = queries.repeat_interleave(many, 0), query_lengths.repeat_interleave(many, 0)
+        ids, lengths = queries.repeat_interleave(many, 0), query_lengths.repeat_interleave(many, 0)  # [B * N, Q]
         if self.pool is not None:
             pooled = self.pool(self.encoder(*join_pairs(ids, lengths, passages, passage_lengths)))
             return ModelOutput(self._scores(pooled.vector).view(-1, many))
-        query = _repeated(self.encoder(queries, query_lengths), many)
+        query = _repeated(self.encoder(queries, query_lengths), many)  # each query is encoded once, not N times
         values, attended = self._compared(query, self.encoder(passages, passage_lengths), ids, passages)
         assert self.gates is not None
-        gates = self.gates(query.states, query.mask).weights().squeeze(1)  # [B N, Q]
+        gates = self.gates(query.states, query.mask).weights().squeeze(1)  # [B * N, Q]
         return ModelOutput((gates * self._scores(values)).sum(1).view(-1, many), attended=attended)
 
     def _compared(self, query: Encoded, passage: Encoded, ids: Tensor, passages: Tensor) -> tuple[Tensor, Attended]:
-        """Each word of the query beside what it finds in the passage: [B, Q, 4 C + 2]."""
+        """Return the comparison features of each query word, [B, Q, 4 C + 2], and the attention to the passage."""
         assert self.attention is not None
         attended: Attended = self.attention(query.states, passage.states, mask=passage.mask)
         own, found = query.states, attended.context
         inside = token_mask(passage).unsqueeze(1)  # [B, 1, S]
         unit = [nn.functional.normalize(one, dim=2) for one in (own, passage.states)]
         nearest = (unit[0] @ unit[1].mT).masked_fill(~inside, -1.0).amax(2, keepdim=True)  # [B, Q, 1]
-        occurs = ((ids.unsqueeze(2) == passages.unsqueeze(1)) & inside).any(2, keepdim=True)
+        occurs = ((ids.unsqueeze(2) == passages.unsqueeze(1)) & inside).any(2, keepdim=True)  # [B, Q, 1]
         return torch.cat((own, found, own * found, (own - found).abs(), occurs.to(own), nearest), dim=2), attended
 
     def _scores(self, compared: Tensor) -> Tensor:
-        """[..., D] -> [...]."""
+        """Score feature vectors: [..., D] -> [...]."""
         hidden = torch.relu(self.hidden_map(self.dropout(compared)))
         scores: Tensor = self.score_map(self.dropout(hidden)).squeeze(-1)
         return scores
@@ -112,13 +112,14 @@ class CrossEncoder(nn.Module):
 def join_pairs(
     queries: Tensor, query_lengths: Tensor, passages: Tensor, passage_lengths: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Return each query and its passage in one row, `</s>` between them, and the lengths.
+    """Concatenate each query and its passage with `</s>` between them; return the ids and the lengths.
 
     >>> join_pairs(torch.tensor([[5, 0]]), torch.tensor([1]), torch.tensor([[7, 8]]), torch.tensor([2]))
     (tensor([[5, 3, 7, 8, 0]]), tensor([4]))
     """
     size = queries.shape[1] + 1 + passages.shape[1]
-    rows = queries.new_full((len(queries), size + 1), PAD)  # the last column takes padding, and is cut off
+    # Padding is scattered to an extra last column, which is dropped: no boolean indexing, so no device synchronisation.
+    rows = queries.new_full((len(queries), size + 1), PAD)
     begins = query_lengths.unsqueeze(1)
     for ids, lengths, first in ((queries, query_lengths, 0 * begins), (passages, passage_lengths, begins + 1)):
         place = torch.arange(ids.shape[1], device=ids.device)
@@ -128,7 +129,7 @@ def join_pairs(
 
 
 def _repeated(encoded: Encoded, times: int) -> Encoded:
-    """The same for each of several passages; the encoder's own state is left out."""
+    """Repeat encoded queries for several passages each; the encoder's recurrent state is dropped."""
     mask = None if encoded.mask is None else encoded.mask.select(_rows(encoded.states, times))
     return Encoded(encoded.states.repeat_interleave(times, 0), encoded.summary.repeat_interleave(times, 0), mask)
 

@@ -1,4 +1,4 @@
-"""Dual encoder: queries and passages as vectors in one space."""
+"""Dual encoder: dense retrieval with separate encodings of queries and passages."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from regard.systems.retrieval.pooling import PooledStates, Pooling, PoolingKind
 
 
 class DualEncoder(nn.Module):
-    r"""A query and a passage, encoded separately and compared by one product.
+    r"""Dense retriever: queries and passages are encoded separately and compared by an inner product.
 
     .. math:: u = W\, \mathrm{pool}(\mathrm{encoder}(q)), \quad v = W'\, \mathrm{pool}(\mathrm{encoder}'(p)), \quad
               s(q, p) = \frac{u \cdot v}{|u|\,|v|} \quad\text{or}\quad u \cdot v
 
-    The vectors of passages do not depend on the query, so they are computed once, for an index.
+    Passage vectors do not depend on the query, so an index stores them.
 
     Args:
         encoder: encoder of the texts, by `kind` and its arguments in a recipe.
         pooling: vector of a text: `"mean"` of its words, `"attention"` over them, or `"last"`, the encoder's summary.
-        shared: use one encoder for queries and passages; otherwise passages have a copy of their own, which starts with
+        shared: use one encoder for queries and passages; otherwise passages have a second encoder, initialised with
             the same weights.
-        similarity: `"cosine"` of the vectors, or their product (`"dot"`).
-        temperature: divisor of the similarity in the loss; a cosine needs a small one.
-        output_dim: width of the vectors, by a linear map W without bias; null for that of the encoder and no map.
-        longest: number of words of a text that are read, from its beginning.
+        similarity: `"cosine"` of the vectors, or their inner product (`"dot"`).
+        temperature: divisor of the similarity in the loss; a cosine needs a small value.
+        output_dim: width of the vectors after a linear projection W without bias; null for no projection.
+        longest: maximum length of a text in tokens; longer texts are truncated.
         dropout: dropout of the pooled vectors.
 
     Karpukhin et al. 2020, "Dense Passage Retrieval" (two encoders, dot product); Reimers & Gurevych 2019,
@@ -73,21 +73,21 @@ class DualEncoder(nn.Module):
     def forward(
         self, queries: Tensor, query_lengths: Tensor | None, passages: Tensor, passage_lengths: Tensor | None
     ) -> ModelOutput:
-        """Ids [B, Q] and [P, S] of true lengths [B] and [P] -> logits [B, P], similarities over the temperature."""
+        """Score all pairs of queries [B, Q] and passages [P, S] -> logits [B, P], similarity / temperature."""
         vectors = self.encode_queries(queries, query_lengths), self.encode_passages(passages, passage_lengths)
         return ModelOutput(vectors[0] @ vectors[1].mT / self.temperature)
 
     def encode_queries(self, ids: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Ids [B, Q] of true `lengths` [B] -> vectors [B, C], of length 1 for cosines."""
+        """Encode queries [B, Q] of `lengths` [B] as vectors [B, C], L2-normalised for cosine similarity."""
         return self._vector(self.pooled(ids, lengths, passages=False), self.output_map)
 
     def encode_passages(self, ids: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Likewise of passages [B, S]."""
+        """Encode passages [B, S] of `lengths` [B] as vectors [B, C], L2-normalised for cosine similarity."""
         own = self.output_map if self.passage_encoder is None else self.passage_map
         return self._vector(self.pooled(ids, lengths, passages=True), own)
 
     def pooled(self, ids: Tensor, lengths: Tensor | None, *, passages: bool) -> PooledStates:
-        """The pooled states of texts, before the map and before they get length 1."""
+        """Return the pooled states of texts, before projection and L2 normalisation."""
         ids = ids[:, : self.longest]
         lengths = None if lengths is None else lengths.clamp(max=self.longest)
         found: PooledStates
@@ -98,12 +98,12 @@ class DualEncoder(nn.Module):
         return found
 
     def contributions(self, query: Tensor, passage: Tensor) -> Tensor | None:
-        r"""Return what each pair of words adds to the similarity of a query [Q] and a passage [S]: [Q, S].
+        r"""Return the contribution of each word pair to the similarity of a query [Q] and a passage [S]: [Q, S].
 
         .. math:: s(q, p) = \sum_{ij} \frac{a_i W h_i \cdot b_j W' h'_j}{|u|\,|v|}
 
-        Pooling and map are linear, so the similarity is exactly the sum of these; None for the encoder's summary, which
-        is no sum over words.
+        Pooling and projection are linear, so the contributions sum exactly to the similarity. None for pooling "last",
+        which is not a weighted sum over words.
         """
         sides = []
         for ids, is_passage in ((query, False), (passage, True)):
@@ -113,6 +113,7 @@ class DualEncoder(nn.Module):
             linear = self.passage_map if is_passage and self.passage_encoder is not None else self.output_map
             parts = found.weights[0].unsqueeze(1) * found.states[0]  # [T, C]
             parts = parts if linear is None else linear(parts)
+            # Dividing by the norm of the sum, the pooled vector, keeps the sum over pairs equal to the cosine.
             sides.append(parts / parts.sum(0).norm().clamp(min=1e-12) if self.similarity == "cosine" else parts)
         return sides[0] @ sides[1].mT
 
@@ -123,7 +124,7 @@ class DualEncoder(nn.Module):
 
 
 def _second_from_first(model: DualEncoder, weights: dict[str, Any], prefix: str, *rest: Any) -> None:
-    """Start both encoders from weights of one, such as a pretrained encoder's."""
+    """State-dict hook: load the weights of one encoder, such as a pretrained one, into both encoders."""
     for name in [] if model.passage_encoder is None else list(weights):
         if name.startswith(f"{prefix}encoder."):
             weights.setdefault(f"{prefix}passage_{name.removeprefix(prefix)}", weights[name])

@@ -1,4 +1,4 @@
-"""Index of passages: their vectors, their words, and the texts, in one file that is mapped into memory."""
+"""Passage index: vectors, BM25 postings and texts in one memory-mapped file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from regard.systems.retrieval.ranking import Ranking, fused
 
 KIND = "regard.index"
 FUSED = 100
-"""Passages of either ranking that a hybrid one merges."""
+"""Depth of the two rankings that hybrid search merges."""
 _PARTS = {
     "texts": torch.uint8,
     "text_ends": torch.int64,
@@ -34,16 +34,16 @@ _PARTS = {
 """The types of the arrays of a file, each [N]."""
 _NUMBERS = (torch.float32, torch.float16)
 _BLOCK = 1 << 20
-"""Numbers that a search compares at a time in float32: 4 MB, which stay in a processor's cache."""
+"""Elements per block of a float32 search: 4 MB, which fit in the cache of a CPU."""
 _AGAIN = "`regard index` writes it again"
 
 
 class TextArray(Sequence[str]):
-    """Texts in one array of bytes, each decoded when it is read.
+    """Sequence of texts in one byte array, decoded on access.
 
     Args:
-        content: the bytes of all texts, one behind the other.
-        ends: [M], where each ends.
+        content: the concatenated UTF-8 bytes of all texts.
+        ends: [M], end offset of each text.
 
     >>> texts = TextArray.of(["a red car", "für"])
     >>> len(texts), texts[1], list(texts)
@@ -55,7 +55,7 @@ class TextArray(Sequence[str]):
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> TextArray:
-        """Pack texts."""
+        """Pack texts into one array."""
         rows = [text.encode() for text in texts]
         content = np.frombuffer(b"".join(rows), np.uint8)
         return cls(content, np.cumsum([len(row) for row in rows], dtype=np.int64))
@@ -79,13 +79,13 @@ class TextArray(Sequence[str]):
 
 @dataclass(frozen=True, eq=False)
 class Index:
-    """Passages that queries are compared with.
+    """Searchable collection of passages.
 
     Attributes:
         passages: the texts.
-        vectors: [M, C] of a dual encoder, float32 or float16; None of words alone.
-        model: signature of the model that computed the vectors: another model's queries say nothing to them.
-        stored_words: the inverted index; None to count the words when they are first needed.
+        vectors: [M, C] of a dual encoder, float32 or float16; None for a BM25-only index.
+        model: signature of the model that computed the vectors; queries must be encoded by the same model.
+        stored_words: the inverted index; None to build it on first use.
 
     >>> index = Index(["a red car", "a blue boat"])
     >>> [index.passages[number] for number in index.by_words(["the boat"], 5)[0].numbers]
@@ -127,7 +127,7 @@ class Index:
         """Write a .safetensors file.
 
         Raises:
-            OSError: it cannot be written there.
+            OSError: the file cannot be written.
         """
         texts, words = TextArray.of(self.passages), self.words
         names = TextArray.of(list(words.numbers))  # in the order of their numbers
@@ -150,10 +150,10 @@ class Index:
 
     @classmethod
     def load(cls, path: Path) -> Index:
-        """Map what `save` wrote: vectors, postings and texts are read from disk when a search needs them.
+        """Memory-map a file written by `save`; vectors, postings and texts are read from disk on demand.
 
         Raises:
-            DataError: the file is not there, is something else, or is damaged.
+            DataError: the file does not exist, is not an index, or is damaged.
         """
         try:
             with safe_open(path, "pt") as file:
@@ -174,9 +174,9 @@ class Index:
 
 
 def _inconsistency(tensors: Mapping[str, Tensor]) -> str | None:
-    """Return what is wrong with the tensors of a file; None if they belong together.
+    """Return a description of an inconsistency between the tensors of a file; None if there is none.
 
-    Vectors and texts are not read: they would be mapped for nothing.
+    Values of vectors and texts are not checked, since that would read the whole memory-mapped file.
     """
     missing = next((name for name in _PARTS if name not in tensors or tensors[name].dim() != 1), None)
     if missing is not None:
@@ -205,13 +205,13 @@ def _inconsistency(tensors: Mapping[str, Tensor]) -> str | None:
 
 
 def nearest(queries: Tensor, vectors: Tensor, k: int) -> list[Ranking]:
-    """Return for each query the k vectors with the largest inner products.
+    """Return for each query the k vectors with the largest inner products (exact search).
 
     Args:
         queries: [Q, C].
-        vectors: [M, C], float32 or float16, in memory or mapped from a file; one block is read at a time, and the best
-            of all blocks so far are kept, so memory does not grow with M.
-        k: how many.
+        vectors: [M, C], float32 or float16, in memory or memory-mapped; processed in blocks with a running top k, so
+            memory use does not grow with M.
+        k: number of results per query.
 
     >>> [one.numbers.tolist() for one in nearest(torch.eye(2), torch.tensor([[1.0, 0.0], [0.5, 2.0], [3.0, 1.0]]), 2)]
     [[2, 0], [1, 2]]
@@ -224,6 +224,7 @@ def nearest(queries: Tensor, vectors: Tensor, k: int) -> list[Ranking]:
     for begin in range(0, count, size):
         block = vectors[begin : begin + size].to(queries.device, torch.float32)
         found = queries @ block.mT  # [Q, N]
+        # Merge the top k of the block with the top k so far, [Q, up to 2 k].
         top = found.topk(min(k, found.shape[1]), dim=1)
         scores = torch.cat((scores, top.values), dim=1)
         numbers = torch.cat((numbers, top.indices + begin), dim=1)

@@ -1,4 +1,4 @@
-"""Hard negatives: wrong passages that a ranking finds for the queries of a batch."""
+"""Hard negatives: top-ranked wrong passages for the queries of a batch."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from regard.data.batching.order import splitmix64
 from regard.systems.retrieval.ranking import Ranking
 
 Rank = Callable[[Sequence[str], int], list[Ranking]]
-"""From queries and k to the k best passages of each, by number."""
+"""Function from queries and k to the indices of the k best passages of each query."""
 _NEGATIVES = 21
 
 
 class MinedNegatives:
-    """The best-ranked wrong passages of each example, found when they are first needed.
+    """Top-ranked wrong passages of each example, mined lazily.
 
     Args:
         queries: the query of each example, [N].
-        owners: [N], the number of the passage of each example.
-        rank: by numbers of passages.
-        among: how many wrong passages are kept.
+        owners: [N], index of the positive passage of each example.
+        rank: ranking function, which returns passage indices.
+        among: number of top-ranked wrong passages per query.
 
     >>> ranking = Ranking(np.array([4, 7, 5]), np.ones(3))
     >>> mined = MinedNegatives(["a", "a"], np.array([4, 5]), lambda queries, k: [ranking], among=2)
@@ -43,7 +43,7 @@ class MinedNegatives:
         self._found: dict[str, NDArray[np.int64]] = {}
 
     def __call__(self, example: int) -> NDArray[np.int64]:
-        """Return the wrong passages of an example, best first."""
+        """Return the indices of the wrong passages of an example, best first."""
         query = self.queries[example]
         if query not in self._found:
             right = self._right[query]
@@ -54,16 +54,16 @@ class MinedNegatives:
 
 
 class NegativesFeed(WrappedFeed):
-    """The batches of another feed with wrong passages: "negative" [B, K, S], with "negative_sizes" [B, K].
+    """Adds negative passages to the batches of a feed: "negative" [B, K, S] and "negative_sizes" [B, K].
 
     Args:
-        inner: batches with "query" and "passage".
-        corpus: their examples.
-        mined: the wrong passages of each example, as numbers of passages.
-        examples: [M], an example that has each passage.
-        count: number of those per query; where fewer were found, any other passages take their place.
-        random: number of further passages, drawn from all; K is the sum of both.
-        seed: of the draws, which are new in each epoch.
+        inner: feed of batches with "query" and "passage".
+        corpus: the examples of the feed.
+        mined: mined wrong passages of each example, as passage indices.
+        examples: [M], index of an example that contains each passage.
+        count: number of mined negatives per query; if fewer were found, random passages fill the rest.
+        random: number of random negatives per query; K is the sum of both.
+        seed: seed of the draws, which change with each epoch.
     """
 
     def __init__(
@@ -92,13 +92,13 @@ class NegativesFeed(WrappedFeed):
         return replace(batch, tensors={**batch.tensors, **{name: torch.from_numpy(one) for name, one in added.items()}})
 
     def _chosen(self, example: int, epoch: int) -> NDArray[np.int64]:
-        """Return K wrong passages of an example, by number: drawn without replacement, then any others."""
+        """Draw K negatives of an example as passage indices: mined ones without replacement, then random ones."""
         found = self.mined(example)
         keys = splitmix64(np.arange(len(found), dtype=np.uint64), self.seed, epoch, example, _NEGATIVES)
         found = found[np.argsort(keys, kind="stable")][: self.count]
         drawn = splitmix64(np.arange(self.total, dtype=np.uint64), self.seed, epoch, example, _NEGATIVES + 1)
         others = (drawn % np.uint64(len(self.examples))).astype(np.int64)
-        return np.concatenate([found, others])[: self.total]  # one that is right by chance is masked in the loss
+        return np.concatenate([found, others])[: self.total]  # the loss masks random passages that are correct
 
     def __str__(self) -> str:
         return f"{self.inner}, {self.total} wrong passages per query"

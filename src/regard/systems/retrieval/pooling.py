@@ -1,4 +1,4 @@
-"""Pooling: the states of a text as one vector, with the weight of each word where there is one."""
+"""Pooling of encoder states to one vector per text."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ PoolingKind = Literal["mean", "attention", "last"]
 
 
 class PooledStates(NamedTuple):
-    """A vector per text, and what it is made of.
+    """Pooled vectors with the weights and states that they were computed from.
 
     Attributes:
         vector: [B, C].
-        weights: [B, S], the weight of each word, zero at padding; None for the encoder's summary.
-        states: [B, S, C].
+        weights: [B, S], weight of each word, zero at padding; None for the encoder's summary.
+        states: [B, S, C], states of the encoder.
     """
 
     vector: Tensor
@@ -29,7 +29,7 @@ class PooledStates(NamedTuple):
 
 
 class Pooling(nn.Module):
-    """A weighted mean of the states of a text, or its summary.
+    """Weighted mean of the states of a text, or the summary of its encoder.
 
     Args:
         dim: width C of the states.
@@ -57,7 +57,7 @@ class Pooling(nn.Module):
             attended = self.attention(states, encoded.mask)
             return PooledStates(attended.context.squeeze(1), attended.weights().squeeze(1), states)
         inside = token_mask(encoded)
-        weights = inside / inside.sum(1, keepdim=True).clamp(min=1)
+        weights = inside / inside.sum(1, keepdim=True).clamp(min=1)  # [B, S]; the clamp makes an empty text zeros
         return PooledStates(torch.einsum("bs,bsc->bc", weights.to(states), states), weights.to(states), states)
 
 

@@ -1,4 +1,4 @@
-"""Questions and the paragraphs that answer them, from the JSON of SQuAD."""
+"""Reader of SQuAD as retrieval data: pairs of a question and its paragraph."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class SquadQueries(DataReader):
     path: str | Path
 
     def read(self) -> Iterator[Example | BadLine]:
-        """A question at a time."""
+        """Yield one example per question."""
         path = Path(self.path)
         for number, article in enumerate(self._articles(path), start=1):
             if not isinstance(article, dict) or not isinstance(article.get("paragraphs"), list):
@@ -39,7 +39,7 @@ class SquadQueries(DataReader):
                 yield from _asked(paragraph, title, f"{path}: article {number}, paragraph {place}")
 
     def _articles(self, path: Path) -> list[Any]:
-        """The articles of the file, which is one JSON object."""
+        """Parse the file, a single JSON object, and return its articles."""
         check_encoding(self.encoding, path)
         with opened(path) as file, read_errors(path):
             raw = file.read(_LARGEST + 1)

@@ -1,4 +1,4 @@
-"""Ranking: passages by number with their scores, and rankings merged into one."""
+"""Rankings of passages, and reciprocal rank fusion."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ SMOOTHING = 60
 
 
 class Ranking(NamedTuple):
-    """Numbers of passages, best first, and their scores."""
+    """Passage indices, best first, and their scores."""
 
     numbers: NDArray[np.int64]
     scores: NDArray[np.float32]
 
     @classmethod
     def nothing(cls) -> Ranking:
-        """Return the ranking of nothing."""
+        """Return an empty ranking."""
         return cls(np.zeros(0, np.int64), np.zeros(0, np.float32))
 
     @classmethod
     def best(cls, numbers: NDArray[np.int64], scores: NDArray[np.float32], k: int) -> Ranking:
-        """Return the k with the largest scores; of equal ones the smaller number comes first.
+        """Return the k passages with the largest scores; ties are ordered by index.
 
         >>> Ranking.best(np.array([3, 5, 8]), np.array([1.0, 2.0, 1.0], np.float32), 2).numbers
         array([5, 3])
         """
-        if k < len(scores):  # a partition is linear; ties with the k-th stay in, and the sort below decides
+        if k < len(scores):  # partitioning takes linear time; ties with the k-th score are kept for the sort below
             least = np.partition(scores, len(scores) - k)[len(scores) - k]
             chosen = scores >= least
             numbers, scores = numbers[chosen], scores[chosen]

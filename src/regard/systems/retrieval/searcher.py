@@ -1,4 +1,4 @@
-"""Searcher: an index, what ranks its passages, and what re-ranks the best of them."""
+"""Search of an index: first-stage ranking by BM25 or vectors, and optional re-ranking by a cross-encoder."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from regard.systems.retrieval.ranking import Ranking
 from regard.tasks.task import in_batches
 
 By = Literal["vectors", "bm25", "hybrid"]
-_TOGETHER = 64  # texts that are encoded at once
+_TOGETHER = 64  # texts per encoder batch
 
 
 @dataclass(frozen=True)
 class TextEncoder:
-    """A dual encoder with its tokenizer: from texts to vectors."""
+    """A dual encoder with its tokenizer: maps texts to vectors."""
 
     model: DualEncoder
     tokenizer: Tokenizer
 
     @property
     def signature(self) -> str:
-        """Hash of the model, which tells its vectors from those of others."""
+        """Return a hash of the model, which identifies the vectors that it computed."""
         return signature(self.model.state_dict())
 
     def queries(self, texts: Sequence[str]) -> Tensor:
@@ -57,10 +57,10 @@ class TextEncoder:
 
 @dataclass(frozen=True)
 class CrossEncoderReranker:
-    """A cross-encoder with its tokenizer: from a query and passages to scores.
+    """A cross-encoder with its tokenizer: scores the passages of a query.
 
     Attributes:
-        candidates: number of the best passages that are re-ranked.
+        candidates: number of top passages to re-rank.
     """
 
     model: CrossEncoder
@@ -79,7 +79,7 @@ class CrossEncoderReranker:
         return found[0].float().cpu()
 
     def rank(self, query: str, index: Index, first: Ranking) -> Ranking:
-        """Return the candidates among the best of a ranking, in the order of their scores."""
+        """Re-rank the top candidates of a first-stage ranking by the scores of the cross-encoder."""
         numbers = first.numbers[: self.candidates]
         if not len(numbers):
             return first
@@ -90,16 +90,16 @@ class CrossEncoderReranker:
 
 @dataclass(frozen=True)
 class Searcher:
-    """Search of an index.
+    """Searches an index.
 
     Attributes:
         index: the passages.
-        by: what ranks them.
-        encoder: of queries, for vectors.
-        reranker: re-ranks the best; None for none.
+        by: method of the first-stage ranking.
+        encoder: encoder of queries, for vector search.
+        reranker: re-ranker of the top passages; None for no re-ranking.
 
     Raises:
-        ValueError: vectors are asked for, and the index has none, or those of another model.
+        ValueError: vector search is requested, but the index has no vectors or those of another model.
     """
 
     index: Index
@@ -122,7 +122,7 @@ class Searcher:
             )
 
     def rank(self, queries: Sequence[str], k: int) -> list[Ranking]:
-        """Return the k best passages of each query; with a re-ranker its candidates at most."""
+        """Return the k best passages of each query; with a re-ranker at most its number of candidates."""
         first = self._first(queries, k if self.reranker is None else self.reranker.candidates)
         if self.reranker is None:
             return first

@@ -1,4 +1,4 @@
-"""Recipe sections of search: data, negatives, and what is searched."""
+"""Recipe sections of retrieval: data, negatives, and the passages to search."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class SmallAdsData(GeneratedData):
-    """Small ads, and queries for one of them in other words; generated."""
+    """Small ads, and queries that paraphrase one of them; generated."""
 
     made: ClassVar[str] = "regard.systems.retrieval.small_ads:SmallAds"
 
@@ -30,7 +30,7 @@ class SmallAdsData(GeneratedData):
     test_size: int = Field(1000, ge=1)
     """Number of pairs to test on; training has none of their combinations of concepts."""
     synonyms: float = Field(0.7, ge=0, le=1)
-    """Probability that a query names a concept by another word than its ad does."""
+    """Probability that a query uses a synonym for a concept of its ad."""
     seed: int = 0
     """Seed of the pairs."""
 
@@ -51,38 +51,39 @@ class SquadSearchData(SplitFiles):
 
 
 class NegativesSection(Section):
-    """Wrong passages that training adds to those of the batch."""
+    """Negative passages in addition to those of the batch."""
 
     count: int = Field(0, ge=0, le=64)
-    """Number per query, drawn anew in each epoch; 0 for those of the batch alone."""
+    """Number of mined negatives per query, drawn anew in each epoch; 0 for in-batch negatives only."""
     among: int = Field(20, ge=1)
-    """Number of the best-ranked wrong passages that they are drawn from."""
+    """Number of top-ranked wrong passages from which the negatives are drawn."""
     random: int = Field(0, ge=0, le=64)
-    """Number of further ones per query, drawn from all passages. The best-ranked wrong passages of a large collection
-    share more words with a query than the right one, and sharing few words is no sign of being right."""
+    """Number of random negatives per query, drawn from all passages. In a large collection the top-ranked wrong
+    passages share more words with a query than the correct one; without random negatives a model would learn that low
+    overlap means relevance."""
     found_by: str = "bm25"
-    """Ranking: `bm25`, or the folder of a run with a dual encoder."""
+    """Ranking that finds the negatives: `bm25`, or the folder of a run with a dual encoder."""
 
 
 class RetrievalTraining(Section):
     """Keys of `train` for search."""
 
     negatives: NegativesSection = NegativesSection()
-    """Wrong passages that a ranking finds."""
+    """Mined and random negative passages."""
 
 
 class RetrievalDecoding(Section):
     """Keys of `decode` for search."""
 
     passages: DataFile | None = None
-    """Passages to search: a file with one per line, or what `regard index` wrote. An evaluation adds those of the
-    split."""
+    """Passages to search: a file with one passage per line, or an index written by `regard index`. An evaluation adds
+    the passages of its split."""
     by: Literal["vectors", "bm25", "hybrid"] | None = None
-    """Ranking: by the vectors of a dual encoder, by BM25, or by both merged (`hybrid`). A cross-encoder re-ranks what
-    it finds. None for vectors with a dual encoder, and BM25 with a cross-encoder."""
+    """First-stage ranking: vectors of a dual encoder, BM25, or the fusion of both (`hybrid`). A cross-encoder re-ranks
+    its results. None for vectors with a dual encoder, and for BM25 with a cross-encoder."""
     first: str | None = None
-    """Run with the dual encoder whose vectors a cross-encoder re-ranks."""
+    """Run of the dual encoder for the first-stage vector search, when the model is a cross-encoder."""
     candidates: int = Field(20, ge=1)
-    """Number of passages that a cross-encoder re-ranks."""
+    """Number of top passages that a cross-encoder re-ranks."""
     depth: int = Field(100, ge=1)
-    """Number of passages in a ranking that metrics see."""
+    """Depth of the rankings that metrics are computed on."""

@@ -1,4 +1,4 @@
-"""Small ads, and people who look for one in other words."""
+"""Generated small ads, and queries that paraphrase them."""
 
 from __future__ import annotations
 
@@ -50,17 +50,18 @@ _QUESTIONS = (
 
 @dataclass(frozen=True)
 class SmallAds(Generated):
-    """Ads of five concepts, and queries that name the same concepts, often by other words.
+    """Ads of five concepts, and queries for the same concepts, often with synonyms.
 
-    "physician sells antique violin near the docks" is what "which doctor offers an old fiddle near the port ?" looks
-    for. Each concept has three words. BM25 sees only the words that query and ad share; that "fiddle" and "violin" go
-    together has to be learned. Fields "query" and "passage". A combination of concepts is in one split only.
+    "which doctor offers an old fiddle near the port ?" is a query for "physician sells antique violin near the docks".
+    Each concept has three synonyms. BM25 only counts the words that query and ad share; a model has to learn that
+    "fiddle" and "violin" are synonyms. Fields "query" and "passage". Combinations of concepts are disjoint between
+    splits.
 
     Args:
         split: "train" (80% of all combinations), "valid" or "test" (10% each).
         size: number of pairs.
-        synonyms: probability that a query names a concept by another word than its ad does.
-        seed: another seed, other ads.
+        synonyms: probability that a query uses a synonym for a concept of its ad.
+        seed: random seed of the ads.
 
     >>> for example in SmallAds(size=2):
     ...     print(example.fields["query"], "|", example.fields["passage"])

@@ -1,4 +1,4 @@
-"""A query finds its passage: losses of dual encoders and cross-encoders, and rankings of passages."""
+"""The retrieval task: losses of dual encoders and cross-encoders, and search."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ if TYPE_CHECKING:
     from regard.tasks.splits import Split
 
 _MIXED = 1024
-"""Examples that are sorted by length together. Few: the questions about one passage would share a batch otherwise, and
-none of them is a negative for another."""
+"""Number of examples sorted by length together. It is small: otherwise the questions about one passage would share a
+batch, where they give each other no negatives."""
 
 
 @dataclass(frozen=True)
 class SearchBatch:
-    """Queries with the passage of each, and wrong passages of each."""
+    """Queries with one positive passage and optional negative passages each."""
 
     query: Tensor  # [B, Q]
     query_lengths: Tensor  # [B]
@@ -64,18 +64,18 @@ class SearchBatch:
 
 @dataclass(frozen=True)
 class Retrieving(Task):
-    """Search: the loss of a dual encoder or a cross-encoder, and the best passages for a query.
+    """Passage retrieval: the loss of a dual encoder or a cross-encoder, and the best passages for a query.
 
-    A dual encoder learns from a softmax over the passages of a batch, and over its queries; a cross-encoder from one
-    over the right passage and wrong ones that a ranking found. In validation the index is all passages of the split.
+    A dual encoder is trained with a softmax over the passages of a batch, and over its queries; a cross-encoder with a
+    softmax over the correct passage and the negatives. Validation searches all passages of its split.
 
     Attributes:
         encoders: one tokenizer for "query" and "passage".
-        negatives: wrong passages of the training.
+        negatives: settings of the negative passages in training.
         reranks: True for a cross-encoder.
-        passages: file of the passages that are searched; None for those of what is measured.
-        by, first, candidates, depth: of a search; see `RetrievalDecoding`.
-        searcher: the index, ready to be searched; None before `bind`.
+        passages: file of the passages to search; None for the passages of the evaluated split.
+        by, first, candidates, depth: search settings; see `RetrievalDecoding`.
+        searcher: the index with its ranking; None before `bind`.
     """
 
     question: ClassVar[str] = "query"
@@ -111,7 +111,7 @@ class Retrieving(Task):
         both = (
             known.get("query")
             or known.get("text")
-            or learned_tokenizer(  # "text" is that of a pretrained run
+            or learned_tokenizer(  # a pretrained run calls its tokenizer "text"
                 recipe.tokenizer,
                 chain(field_values(train, "query"), dict.fromkeys(field_values(train, "passage"))),
                 masked=recipe.system.reads_pairs(recipe),
@@ -166,11 +166,11 @@ class Retrieving(Task):
         return self._with_negatives(inner, split, 0)
 
     def example_batch(self, split: Split, number: int) -> Batch | None:
-        """Return None: the loss of a question is over the passages of its batch, and alone it is zero."""
+        """Return None: the loss contrasts the passages of a batch, and is zero for a single example."""
         return None
 
     def _with_negatives(self, inner: Feed, split: Split, seed: int) -> Feed:
-        """A feed with wrong passages, where the recipe has some."""
+        """Add negative passages to a feed if the recipe configures them."""
         section = self.negatives
         if not section.count + section.random:
             return inner
@@ -195,10 +195,10 @@ class Retrieving(Task):
         return _candidate_loss(model, found) if self.reranks else _batch_loss(model, found)
 
     def bind(self, model: Any, examples: Iterable[Example] | None = None) -> Retrieving:
-        """The same task with the passages that are searched.
+        """Return the task with an index of the passages to search.
 
         Raises:
-            ValueError: several models as one, no passages, or an index of another model.
+            ValueError: the model is an ensemble, there are no passages, or the index belongs to another model.
         """
         if not isinstance(model, DualEncoder | CrossEncoder):
             raise ValueError("a search is by one model; leave other runs out")
@@ -208,7 +208,7 @@ class Retrieving(Task):
         return replace(self, searcher=self.search_of(model, self._index(added)))
 
     def search_of(self, model: DualEncoder | CrossEncoder, index: Index) -> Searcher:
-        """Return the search of an index, with vectors computed where it lacks them.
+        """Return the searcher of an index; missing vectors are computed.
 
         Raises:
             ValueError: the index has vectors of another model.
@@ -225,7 +225,7 @@ class Retrieving(Task):
         return Searcher(index, by, encoder, reranker)
 
     def _index(self, added: Sequence[str]) -> Index:
-        """The index of the file and of further passages."""
+        """Return the index of the passages in the file and of `added` passages."""
         if self.passages is None:
             return Index(list(dict.fromkeys(added)))
         if self.passages.suffix == ".safetensors":
@@ -242,7 +242,7 @@ class Retrieving(Task):
         return _plain(text)
 
     def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
-        """The best passages for each query; the first one has the whole ranking."""
+        """Return the best passages for each query; the first prediction carries the whole ranking."""
         if self.searcher is None:
             raise ValueError("there is nothing to search; name a file of passages: --decode passages=FILE")
         found, index = [], self.searcher.index
@@ -256,7 +256,7 @@ class Retrieving(Task):
         return found
 
     def panels(self, model: Any, text: str, search: Search, *, head: int | None = None) -> list[Panel]:
-        """Return how the words of a query match those of a passage: of the one behind a tab, or of the best."""
+        """Return the word matches of a query and a passage: the one after a tab, or else the best one found."""
         no_head(head)
         query, tab, passage = text.partition("\t")
         if not tab:
@@ -269,12 +269,12 @@ class Retrieving(Task):
 
 
 def dual_encoder_of(run: Path) -> TextEncoder:
-    """Return the dual encoder of a run.
+    """Load the dual encoder of a run.
 
     Raises:
-        ValueError: the run is of another model.
+        ValueError: the model of the run is not a dual encoder.
     """
-    from regard.predictor import load  # a floor that reaches back here, through the registry of tasks
+    from regard.predictor import load  # the predictor imports this module, through the task registry
 
     loaded = load(run, overrides=["decode.passages=null"])
     if not isinstance(loaded.task, Retrieving) or not isinstance(loaded.model, DualEncoder):
@@ -283,10 +283,10 @@ def dual_encoder_of(run: Path) -> TextEncoder:
 
 
 def passages_of(path: Path) -> list[str]:
-    """Return the passages of a file, one per line; blank lines are skipped, equal ones stand once.
+    """Return the passages of a file, one per line, without blank lines and duplicates.
 
     Raises:
-        DataError: there is none, or a line cannot be read.
+        DataError: the file contains no passage, or a line cannot be read.
     """
     found: dict[str, None] = {}
     for line in lines(path):
@@ -300,14 +300,14 @@ def passages_of(path: Path) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """A passage with single spaces: equal ones are one."""
+    """Normalise white space to single spaces, so that duplicates compare equal."""
     return " ".join(text.split())
 
 
 def _batch_loss(model: nn.Module, found: SearchBatch) -> Loss:
-    """Softmax over the passages of the batch for each query, and over its queries for each passage; their mean.
+    """Mean of two cross-entropies: over the passages of a batch per query, and over its queries per passage.
 
-    An equal passage, and the passage of an equal query, is right too: it is no negative.
+    Duplicates of the passage, and passages of a duplicate query, are correct too, so they are masked as negatives.
     """
     passages, lengths = _all_passages(found)
     predicted: ModelOutput = model(found.query, found.query_lengths, passages, lengths)
@@ -315,31 +315,31 @@ def _batch_loss(model: nn.Module, found: SearchBatch) -> Loss:
     target = torch.arange(size, device=logits.device)
     right = (passages[:size, None] == passages).all(2)  # [B, P]
     right[:, :size] |= (found.query[:, None] == found.query).all(2)
-    right[target, target] = False
-    logits = logits.masked_fill(right, -torch.inf)
+    right[target, target] = False  # the diagonal is the target itself, and stays
+    logits = logits.masked_fill(right, -torch.inf)  # [B, P]
     nll = F.cross_entropy(logits, target, reduction="sum")
     back = F.cross_entropy(logits[:, :size].mT, target, reduction="sum")
     return Loss((nll + back) / 2, nll.detach(), size)
 
 
 def _candidate_loss(model: nn.Module, found: SearchBatch) -> Loss:
-    """Softmax over the right passage of each query and its wrong ones."""
+    """Cross-entropy over the correct passage of each query (at index 0) and its negatives."""
     passages, lengths = _all_passages(found)
     size = len(found.query)
     many = len(passages) // size - 1
     own = torch.arange(size, device=passages.device).unsqueeze(1)
     others = size + torch.arange(size * many, device=passages.device).view(size, many)
     order = torch.cat((own, others), dim=1)  # [B, 1 + K]
-    chosen = passages[order]
+    chosen = passages[order]  # [B, 1 + K, S]
     predicted: ModelOutput = model(found.query, found.query_lengths, chosen.flatten(0, 1), lengths[order].flatten())
-    right = (chosen[:, 1:] == chosen[:, :1]).all(2)
+    right = (chosen[:, 1:] == chosen[:, :1]).all(2)  # [B, K], duplicates of the correct passage
     logits = predicted.logits.float().masked_fill(F.pad(right, (1, 0)), -torch.inf)
     nll = F.cross_entropy(logits, torch.zeros_like(own[:, 0]), reduction="sum")
     return Loss(nll, nll.detach(), size)
 
 
 def _all_passages(found: SearchBatch) -> tuple[Tensor, Tensor]:
-    """The passages of a batch and the wrong ones behind them, [P, S], and their lengths."""
+    """Return the passages of a batch followed by its negatives, [P, S], and their lengths [P]."""
     if found.negative is None or found.negative_sizes is None:
         return found.passage, found.passage_lengths
     wrong = found.negative.flatten(0, 1)  # [B K, S']

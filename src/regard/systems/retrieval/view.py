@@ -1,4 +1,4 @@
-"""Views of search: which words of a query and a passage match, and queries beside passages."""
+"""Visualisation of retrieval: word matches of a query and a passage, and similarity matrices."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from regard.systems.retrieval.searcher import TextEncoder
 from regard.tasks.panels import head_panels
 from regard.view.text import isolated
 
-_SHOWN = 60  # words of a passage whose matches are shown
-_TITLE = 48  # characters of a text that a row or column is named by
+_SHOWN = 60  # maximum number of passage words in a view
+_TITLE = 48  # maximum length of a row or column label in characters
 
 
 @torch.inference_mode()
 def match_panels(model: DualEncoder | CrossEncoder, tokenizer: Tokenizer, query: str, passage: str) -> list[Panel]:
-    """Return how the words of a query and a passage match.
+    """Return panels of the word matches of a query and a passage.
 
-    Of a dual encoder each cell is what a pair of words adds to the similarity, which is the sum of all cells; of a
-    cross-encoder it is the attention of a word of the query to the passage, and of a Transformer that reads both as one
-    text all layers and heads.
+    For a dual encoder, each cell is the contribution of a word pair, and the cells sum to the similarity. For a
+    cross-encoder, rows are the attention of query words to the passage; for a Transformer over the concatenated texts,
+    there is one panel per layer and head.
 
     Raises:
         ValueError: the model has no weights over words.
@@ -61,7 +61,7 @@ def match_panels(model: DualEncoder | CrossEncoder, tokenizer: Tokenizer, query:
 
 
 def similarity_panel(encoder: TextEncoder, queries: Sequence[str], passages: Sequence[str]) -> Panel:
-    """Return the similarity of each query to each passage."""
+    """Return a panel of the similarities of all queries to all passages."""
     values = encoder.queries(queries) @ encoder.passages(passages).mT
     names = [tuple(isolated(_short(text)) for text in texts) for texts in (queries, passages)]
     return Panel("similarity", values.cpu(), "query", "passage", rows=names[0], columns=names[1])

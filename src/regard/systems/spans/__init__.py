@@ -1,4 +1,4 @@
-"""Spans: an answer that stands in a passage."""
+"""Extractive question answering: answers that are spans of a passage."""
 
 from __future__ import annotations
 

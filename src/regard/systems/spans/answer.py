@@ -1,4 +1,4 @@
-"""Answer of a span reader, with what the reader looked at."""
+"""Answer of a span reader, with the reader's attention."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ class ReaderTrace(NamedTuple):
     """Estimates and attention of a reader in one window of a passage, in half precision.
 
     Attributes:
-        path: [K, 2, S], the distributions of begin and end in each iteration that ran.
-        passage: A^D [S, Q + 1], what each word of the window read in the question, its sentinel last; None without.
-        question: A^Q [Q, S + 1], what each word of the question read in the window, its sentinel last; None without.
+        path: [K, 2, S], distributions of start and end in each iteration that ran.
+        passage: A^D [S, Q + 1], attention of each window position to the question, sentinel last; None without
+            attention.
+        question: A^Q [Q, S + 1], attention of each question position to the window, sentinel last; None likewise.
     """
 
     path: Tensor
@@ -28,10 +29,10 @@ class ReaderTrace(NamedTuple):
 
 @dataclass(frozen=True)
 class SpanAnswer(Prediction):
-    """One answer; its `source_tokens` are the pieces of the window that it stands in.
+    """One answer; `source_tokens` are the tokens of the window that contains it.
 
     Attributes:
-        question_tokens: the pieces of the question.
+        question_tokens: tokens of the question.
         looked: estimates and attention of the reader in that window.
     """
 
@@ -39,7 +40,7 @@ class SpanAnswer(Prediction):
     looked: ReaderTrace | None = field(default=None, repr=False, compare=False)
 
     def as_json(self, *, alignment: bool = False) -> dict[str, Any]:
-        """Return plain values, for JSONL: with `alignment` also the iterations and both maps of attention."""
+        """Return plain values for JSONL; with `alignment` also the iterations and both attention matrices."""
         row = super().as_json(alignment=alignment)
         if alignment and self.looked is not None:
             row |= {"question_tokens": list(self.question_tokens), "iterations": self.looked.path.tolist()}
@@ -50,12 +51,12 @@ class SpanAnswer(Prediction):
 
 
 def reader_trace(predicted: ModelOutput, row: int, asked: int, told: int) -> ReaderTrace:
-    """Return what a reader did with one window of a batch.
+    """Return the estimates and attention of a reader in one window of a batch.
 
     Args:
-        predicted: of the batch.
-        row: number of the window in the batch.
-        asked, told: pieces of its question and of the window.
+        predicted: output of the reader for the batch.
+        row: index of the window in the batch.
+        asked, told: lengths of its question and of the window in tokens.
     """
     logits, running = iterations_of(predicted)
     path = logits[row, running[row], :told].float().softmax(1).mT  # [K, S, 2] -> [K, 2, S]
@@ -68,5 +69,5 @@ def reader_trace(predicted: ModelOutput, row: int, asked: int, told: int) -> Rea
 
 
 def _true(weights: Tensor, queries: int, keys: int) -> Tensor:
-    """Weights [T, S + 1] without padding, the sentinel behind the last key: [queries, keys + 1]."""
+    """Remove the padding from weights [T, S + 1]; the sentinel follows the last key: [queries, keys + 1]."""
     return weights[:queries, [*range(keys), -1]].half().cpu()

@@ -1,11 +1,11 @@
-"""Baselines on the data of a recipe, to be read beside its results: `python -m benchmarks.baselines RECIPE`.
+"""Baselines for the data of a recipe, for comparison with its results: `python -m benchmarks.baselines RECIPE`.
 
-- Sentence: the whole sentence that shares most words with the question, weighted by their rarity.
-- Logistic: log-linear models of where an answer begins and ends, on lexical features of each word: words of the
-  question near it and in its sentence; its form and that of its neighbours, each with the kind of question.
+- Sentence: the whole sentence with the largest overlap with the question, weighted by inverse document frequency.
+- Logistic: log-linear models of the start and the end of an answer, with lexical features of each word: question words
+  near it and in its sentence; its word shape and that of its neighbours, each also conjoined with the question type.
 
-Rajpurkar et al. 2016, section 5, rank the constituents of a parse by such features; without a parser, each word is a
-begin or an end, and of all spans of at most `data.longest_answer` words the one with the largest sum is the answer.
+Rajpurkar et al. 2016, section 5, rank the constituents of a parse by such features. Without a parser, each word is a
+candidate start or end, and the answer is the span of at most `data.longest_answer` words with the largest sum.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _DENSE = 2 * len(_REACHES) + 3
 
 
 class Word(NamedTuple):
-    """A word of a text, lower-cased, with its form and its characters."""
+    """A word of a text in lower case, with its shape and its character offsets."""
 
     text: str
     form: str
@@ -49,10 +49,10 @@ class FeaturedQuestion(NamedTuple):
     """A question with features of the S words of its passage.
 
     Attributes:
-        words: of the passage.
-        hashed: [S, F] numbers of features that are there.
-        dense: [S, D] features with a value.
-        first, last: numbers of the first and the last word of the answer; -1 if it is not to be learned from.
+        words: words of the passage.
+        hashed: [S, F], indices of hashed binary features.
+        dense: [S, D], real-valued features.
+        first, last: indices of the first and the last word of the answer; -1 to exclude the example from training.
     """
 
     words: list[Word]
@@ -63,7 +63,7 @@ class FeaturedQuestion(NamedTuple):
 
 
 def words_of(text: str) -> list[Word]:
-    """Return the words and signs of a text.
+    """Return the words and punctuation marks of a text.
 
     >>> [(word.text, word.form) for word in words_of("In 1843, Ada's")]
     [('in', 'Aa'), ('1843', '0'), (',', ','), ("ada's", 'Aa')]
@@ -80,7 +80,7 @@ def _form(word: str) -> str:
 
 
 def kind_of(question: str) -> str:
-    """Return the kind of a question by its first question word; "" without one.
+    """Return the type of a question, given by its first question word; "" without one.
 
     >>> kind_of("In the end, how many came?")
     'how many'
@@ -92,11 +92,11 @@ def kind_of(question: str) -> str:
 
 @dataclass(frozen=True)
 class WordRarity:
-    """Rarity of words: log(N / n), by the N passages of training.
+    """Inverse document frequency log(N / n) of words in the N training passages.
 
     Attributes:
-        rarity: of each word.
-        unseen: of others.
+        rarity: value of each word.
+        unseen: value of words that are not in training.
     """
 
     rarity: dict[str, float]
@@ -104,7 +104,7 @@ class WordRarity:
 
     @classmethod
     def of(cls, passages: Iterable[str]) -> WordRarity:
-        """Count the words of passages, each passage once."""
+        """Compute the frequencies from passages, each distinct passage once."""
         counts: Counter[str] = Counter()
         total = 0
         for passage in set(passages):
@@ -113,7 +113,7 @@ class WordRarity:
         return cls({word: math.log(total / count) for word, count in counts.items()}, math.log(total))
 
     def weight(self, word: str) -> float:
-        """Return the rarity of a word; 0 for a sign."""
+        """Return the rarity of a word; 0 for punctuation."""
         return self.rarity.get(word, self.unseen) if word[0].isalnum() else 0.0
 
     def features(self, example: Example) -> FeaturedQuestion:
@@ -125,7 +125,7 @@ class WordRarity:
         best = torch.zeros(int(sentences.max()) + 1).index_add(0, sentences, shared)
         total = sum(map(self.weight, asked)) or 1.0
         columns = [best[sentences] / total, (best == best.max()).float()[sentences], (shared > 0).float()]
-        sums = torch.cat((torch.zeros(1), shared.cumsum(0)))  # of all words before each place
+        sums = torch.cat((torch.zeros(1), shared.cumsum(0)))  # prefix sums: any window is one difference
         places = torch.arange(len(words))
         for reach in _REACHES:
             left, right = (places - reach).clamp(min=0), (places + 1 + reach).clamp(max=len(words))
@@ -135,7 +135,7 @@ class WordRarity:
 
 
 def _sentences(words: Sequence[Word]) -> list[int]:
-    """The number of the sentence of each word."""
+    """Return the sentence index of each word."""
     found, number = [], 0
     for word in words:
         found.append(number)
@@ -144,7 +144,7 @@ def _sentences(words: Sequence[Word]) -> list[int]:
 
 
 def _hashed(words: Sequence[Word], kind: str) -> list[list[int]]:
-    """Forms and words of each place and its neighbours, each alone and with the kind of question."""
+    """Return hashed features per position: words and shapes around it, alone and conjoined with the question type."""
     rows = []
     for place, word in enumerate(words):
         before = words[place - 1] if place else Word("<s>", "<s>", 0, 0)
@@ -156,7 +156,7 @@ def _hashed(words: Sequence[Word], kind: str) -> list[list[int]]:
 
 
 def _span(words: Sequence[Word], example: Example) -> tuple[int, int]:
-    """The first and the last word of the answer; -1 and -1 if no word is inside."""
+    """Return the indices of the first and the last word of the answer; -1 and -1 if it contains no word."""
     start = int(str(example.fields["start"]))
     end = start + len(str(example.fields["answer"]))
     inside = [number for number, word in enumerate(words) if word.end > start and word.begin < end]
@@ -164,7 +164,7 @@ def _span(words: Sequence[Word], example: Example) -> tuple[int, int]:
 
 
 class LogisticReader(nn.Module):
-    """Log-linear models of begin and end over the words of a passage: logits [S, 2], linear in their features."""
+    """Log-linear models of start and end over the words of a passage: logits [S, 2], linear in the features."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -178,7 +178,7 @@ class LogisticReader(nn.Module):
         return scores
 
     def fit(self, found: Sequence[FeaturedQuestion], *, epochs: int = 5, rate: float = 0.02, batch: int = 32) -> None:
-        """Minimise -log p of begins and ends, with Adam."""
+        """Minimise the cross-entropy of starts and ends with Adam."""
         known = [one for one in found if one.first >= 0]
         optimizer = torch.optim.Adam(self.parameters(), lr=rate)
         draws = torch.Generator().manual_seed(0)
@@ -197,14 +197,14 @@ class LogisticReader(nn.Module):
 
     @torch.inference_mode()
     def answer(self, one: FeaturedQuestion, passage: str, *, longest: int) -> str:
-        """Return the likeliest span of at most so many words."""
+        """Return the most probable span of at most `longest` words."""
         logits = self(one.hashed, one.dense).unsqueeze(0)
         ((_, first, last),) = best_spans(logits, torch.arange(len(one.words)).unsqueeze(0), longest=longest)[0]
         return passage[one.words[first].begin : one.words[last].end]
 
 
 def sentence_of(one: FeaturedQuestion, passage: str) -> str:
-    """Return the sentence that shares most with the question."""
+    """Return the sentence with the largest weighted overlap with the question."""
     chosen = [word for word, best in zip(one.words, one.dense[:, 1].tolist(), strict=True) if best]
     ends = [number for number, word in enumerate(chosen) if word.text in (".", "?", "!")]
     last = chosen[ends[0]] if ends else chosen[-1]
@@ -212,7 +212,7 @@ def sentence_of(one: FeaturedQuestion, passage: str) -> str:
 
 
 def answers(train: Sequence[Example], test: Sequence[Example], *, longest: int) -> Iterator[tuple[str, list[str]]]:
-    """Yield the answers of each baseline to the questions of test."""
+    """Yield the name of each baseline and its answers to the test questions."""
     lexicon = WordRarity.of(str(one.fields["context"]) for one in train)
     passages = [str(one.fields["context"]) for one in test]
     asked = [lexicon.features(one) for one in test]

@@ -1,4 +1,4 @@
-"""The dynamic coattention network, and the readers that its parts also make."""
+"""The dynamic coattention network, and readers with other interactions and decoders."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from regard.systems.spans.pointers import Pointer, PointerKind
 
 
 class CoattentionReader(nn.Module):
-    r"""Question and passage encoded by one encoder, brought together by coattention, and pointed at in iterations.
+    r"""Dynamic coattention network: a shared encoder, coattention of passage and question, and an iterative pointer.
 
     .. math:: D = \mathrm{encoder}(\text{passage}), \quad Q' = \mathrm{encoder}(\text{question}), \quad
               C^D = \mathrm{interaction}(D, Q'), \quad U = \mathrm{BiLSTM}([D; C^D]), \quad
               (s, e) = \mathrm{decoder}(U)
 
-    The paper has an LSTM of one direction as encoder, all widths 200, a pool of 16 and up to 4 iterations. With
-    `interaction="none", decoder="bilinear"` this is the plain reader that compares words with a question vector.
+    The paper uses a unidirectional LSTM as encoder, width 200 everywhere, maxout pool 16 and up to 4 iterations. With
+    `interaction="none", decoder="bilinear"` this is a plain reader that compares words with a question vector.
 
     Args:
         encoder: encoder of question and passage, by `kind` and its arguments in a recipe.
         hidden_dim: width l of each direction of the LSTM over [D; C^D], and of the decoder.
-        interaction: what each word of the passage is told of the question: by `coattention`, by `attention` in one
-            direction, its `summary` as one vector, or `none`.
-        decoder: decoder that points, by kind or with all its arguments.
-        dropout: dropout of the states below and above the LSTM over [D; C^D].
+        interaction: context of each passage word from the question: `coattention`, `attention` in one direction,
+            `summary`, the question as one vector, or `none`.
+        decoder: span decoder (pointer), by kind or with all its arguments.
+        dropout: dropout of the inputs and outputs of the LSTM over [D; C^D].
 
     Shapes: question [B, Q], its lengths [B], passage [B, S], its lengths [B] -> logits [B, S, 2], -inf at padding.
-    Extras: those of the decoder; `passage_weights` A^D [B, S, Q + 1] and `question_weights` A^Q [B, Q, S + 1] where the
-    interaction has them, the sentinel last.
+    Extras: those of the decoder; `passage_weights` A^D [B, S, Q + 1] and `question_weights` A^Q [B, Q, S + 1] if the
+    interaction computes them, with the sentinel last.
 
     Xiong, Zhong & Socher 2017, "Dynamic Coattention Networks for Question Answering".
 
@@ -49,7 +49,7 @@ class CoattentionReader(nn.Module):
     (torch.Size([2, 7, 2]), torch.Size([2, 7, 4]), torch.Size([2, 3, 8]))
     """
 
-    reads_as_one: ClassVar[bool] = False  # so each of both texts has the positions of the encoder to itself
+    reads_as_one: ClassVar[bool] = False  # each text is encoded separately, so the position limit applies to each
 
     @checked()
     def __init__(
@@ -73,7 +73,7 @@ class CoattentionReader(nn.Module):
     def forward(
         self, question: Tensor, question_lengths: Tensor, passage: Tensor, passage_lengths: Tensor
     ) -> ModelOutput:
-        """Score each word of a passage as the first and as the last of the answer."""
+        """Score each word of a passage as the start and as the end of the answer."""
         asked: Encoded = self.encoder(question, question_lengths)
         read: Encoded = self.encoder(passage, passage_lengths)
         met: InteractionOutput = self.interaction(read, asked)

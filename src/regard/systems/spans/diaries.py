@@ -1,4 +1,4 @@
-"""Diaries of a few people, and questions whose answers stand in them."""
+"""Generated diaries of a few people, with questions answered by spans of them."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _DRAWS = 5
 
 @dataclass(frozen=True)
 class Diaries(Generated):
-    """Passages of some sentences, each of another person, and a question about one; the answer is a span of it.
+    """Passages of a few sentences, each about another person, and a question about one; the answer is a span of it.
 
-    "Emmy sold an old clock near Basel in May. Karl ..." and "Where did Emmy sell it?", "near Basel". Fields as of
-    `Squad`. A passage is in one split only.
+    "Emmy sold an old clock near Basel in May. Karl ..." and "Where did Emmy sell it?", "near Basel". Fields as in
+    `Squad`. Passages are disjoint between splits.
 
-    With fewer `people` than sentences a name is not enough to find the sentence: the deed tells which of a person's
-    sentences is meant, and question and passage say it in two forms, "sell" and "sold".
+    With fewer `people` than sentences, a name does not identify the sentence. The verb does, and it has two forms:
+    "sell" in the question, "sold" in the passage.
 
     Args:
         split: "train" (80% of all passages), "valid" or "test" (10% each).
-        size: how many examples.
-        shortest, longest: numbers of sentences to draw from.
-        people: number of people in a passage, who take turns; None for another person in each sentence.
-        seed: another seed, other passages.
+        size: number of examples.
+        shortest, longest: minimum and maximum number of sentences.
+        people: number of people in a passage, who take turns; None for a different person in each sentence.
+        seed: random seed of the passages.
 
     >>> example = next(iter(Diaries(longest=3)))
     >>> for name in ("context", "question", "answer", "start"):
@@ -73,7 +73,7 @@ class Diaries(Generated):
         sentences = self.shortest + draws.pop() % (self.longest - self.shortest + 1)
         asked, what = draws.pop() % sentences, draws.pop() % 3
         people = permutation(len(_PEOPLE), self.seed, index, attempt).tolist()[: self.people]
-        deeds = permutation(len(_DEEDS), self.seed, index, attempt, 1).tolist()  # of one person no two alike
+        deeds = permutation(len(_DEEDS), self.seed, index, attempt, 1).tolist()  # no verb twice per person
         context, question, answer, start = "", "", "", 0
         for number in range(sentences):
             drawn, (turn, who) = draws.pop(), divmod(number, len(people))

@@ -1,4 +1,4 @@
-"""Span readers as explanations see them: words of a question with weights, and where the answer begins."""
+"""Explanations of span readers: attributions to question words for the start of the answer."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from regard.systems.spans.coattention_reader import CoattentionReader
 from regard.systems.spans.span_reader import SpanReader, join_texts
 
 Parted = Callable[[str], tuple[str, str]]
-"""An input -> its question and the window of the passage that the answer stands in."""
+"""Function from an input to its question and the passage window that contains the answer."""
 
 
 def subject_of(model: nn.Module, tokenizer: Tokenizer, part: Parted) -> SpanSubject:
-    """Return a span reader as a subject.
+    """Return the explanation subject for a span reader.
 
     Args:
         model: the reader.
-        tokenizer: of question and passage.
-        part: from an input to its question and the window that is read.
+        tokenizer: tokenizer of question and passage.
+        part: function from an input to its question and the passage window.
 
     Raises:
         ValueError: passage and question do not attend to each other.
@@ -42,12 +42,12 @@ def subject_of(model: nn.Module, tokenizer: Tokenizer, part: Parted) -> SpanSubj
 
 
 class SpanSubject(Subject):
-    """A span reader by the words of the question; the passage stays whole, so that places in it stay the same answers.
+    """Span reader with question words as features; the passage is never changed, so its positions remain the classes.
 
     Args:
-        model: in evaluation mode.
-        tokenizer: of question and passage.
-        part: from an input to its question and the window that is read.
+        model: the reader, in evaluation mode.
+        tokenizer: tokenizer of question and passage.
+        part: function from an input to its question and the passage window.
     """
 
     def __init__(self, model: CoattentionReader | SpanReader, tokenizer: Tokenizer, part: Parted) -> None:
@@ -55,7 +55,7 @@ class SpanSubject(Subject):
         self.reader, self.embeddings = model, (embeddings_of(model.encoder),)
 
     def read(self, inputs: Sequence[str]) -> SubjectBatch:
-        """Return questions as words [B, Q], their passages beside them."""
+        """Return a batch of questions [B, Q] with their passages."""
         questions, passages = zip(*map(self.part, inputs), strict=True)
         asked, told = ([row or [UNK] for row in self.tokenizer.encode_all(list(one))] for one in (questions, passages))
         lengths = [torch.tensor([len(row) for row in rows], device=self.device) for rows in (asked, told)]
@@ -67,12 +67,12 @@ class SpanSubject(Subject):
         return self.tokenizer.tokens(self.read([given]).ids[0].tolist())
 
     def name(self, given: str, texts: SubjectBatch, answer: int) -> str:
-        """Return the word of the passage that the answer begins with."""
+        """Return the first word of the answer in the passage."""
         passage, _ = texts.beside
         return self.tokenizer.tokens([int(passage[0, answer])])[0]
 
     def probabilities(self, texts: SubjectBatch, *, detach: bool = False) -> Tensor:
-        """Return the probability of each place in the passage as the first of the answer, [B, S]."""
+        """Return the probability of each passage position as the start of the answer, [B, S]."""
         return self._predicted(texts).logits[..., 0].softmax(-1)
 
     def _predicted(self, texts: SubjectBatch) -> ModelOutput:
@@ -81,7 +81,7 @@ class SpanSubject(Subject):
 
 
 class CoattentionSubject(SpanSubject):
-    """A coattention reader by what the passage reads in the question, A^D, where the answer begins."""
+    """Coattention reader; weights are the attention A^D from the answer's start to the question."""
 
     def __init__(self, model: CoattentionReader, tokenizer: Tokenizer, part: Parted) -> None:
         super().__init__(model, tokenizer, part)
@@ -89,7 +89,7 @@ class CoattentionSubject(SpanSubject):
             raise ValueError("no word of the passage attends to the question; take interaction: coattention")
 
     def weights(self, texts: SubjectBatch) -> Tensor:
-        """Return the weights of the question's words at the place where the answer begins, [B, Q]."""
+        """Return the attention from the answer's start to the question words, [B, Q]."""
         predicted = self._predicted(texts)
         place = predicted.logits[..., 0].argmax(1)  # [B]
         rows = predicted.extras["passage_weights"][torch.arange(len(place)), place]  # [B, Q + 1]
@@ -97,19 +97,19 @@ class CoattentionSubject(SpanSubject):
 
 
 class LayeredSubject(SpanSubject):
-    """A Transformer that reads question and passage as one text, by what it looks at where the answer begins."""
+    """Transformer over the concatenated question and passage; weights are the attention from the answer's start."""
 
     def __init__(self, model: SpanReader, tokenizer: Tokenizer, part: Parted) -> None:
         super().__init__(model, tokenizer, part)
         self.encoder, self.frame = model.encoder, int(isinstance(model.encoder, BertEncoder))
 
     def weights(self, texts: SubjectBatch) -> Tensor:
-        """Return the weights of the last layer, the mean over its heads, [B, Q]."""
+        """Return the attention of the last layer to the question words, averaged over heads, [B, Q]."""
         stack, looks = self._layers(texts)
         return self._cropped((looks.unsqueeze(1) @ stack.weights[:, -1].mean(1)).squeeze(1), texts)
 
     def fold(self, texts: SubjectBatch, values: Tensor) -> Tensor:
-        """Return numbers of all positions as those of the question's words."""
+        """Map values of all positions to the question words."""
         return self._cropped(values, texts)
 
     def extras(self) -> Mapping[str, Extra]:
@@ -117,7 +117,7 @@ class LayeredSubject(SpanSubject):
         return layer_measures(self._layers, self._cropped)
 
     def _layers(self, texts: SubjectBatch) -> tuple[LayerStack, Tensor]:
-        """Return the attention of the layers, and the place where the answer begins [B, P]."""
+        """Return the attention of all layers, and the start of the answer as a one-hot row [B, P]."""
         ids, lengths, places = join_texts(texts.ids, texts.lengths, *texts.beside)
         stack = LayerStack.of(layers_of(self.encoder), lambda: self.encoder(ids, lengths))
         with torch.no_grad():
@@ -126,5 +126,5 @@ class LayeredSubject(SpanSubject):
         return stack, torch.zeros_like(stack.norms[:, 0]).scatter_(1, place, 1.0)
 
     def _cropped(self, values: Tensor, texts: SubjectBatch) -> Tensor:
-        """Return numbers of the question's words, [B, Q], of those of all positions [B, P]."""
+        """Select the values of the question words, [B, Q], from those of all positions [B, P]."""
         return values[:, self.frame : self.frame + texts.ids.shape[1]].masked_fill(~texts.inside, 0.0)

@@ -1,4 +1,4 @@
-"""Interactions of a passage and its question: the information that each word of the passage gets."""
+"""Interactions of passage and question: question-aware context vectors for the words of a passage."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ InteractionKind = Literal["coattention", "attention", "summary", "none"]
 
 
 class InteractionOutput(NamedTuple):
-    """A passage that has met its question.
+    """Context vectors of a passage, and the attention that they were computed with.
 
     Attributes:
-        context: [B, S, C], what each word of the passage learned.
-        passage: A^D, what each word of the passage read in the question, its sentinel last; None if it read nothing.
-        question: A^Q, what each word of the question read in the passage, its sentinel last; None likewise.
+        context: [B, S, C], context vector of each passage word.
+        passage: A^D [B, S, Q + 1], attention of passage words to the question, sentinel last; None without attention.
+        question: A^Q [B, Q, S + 1], attention of question words to the passage, sentinel last; None likewise.
     """
 
     context: Tensor
@@ -30,21 +30,21 @@ class InteractionOutput(NamedTuple):
 
 
 class Interaction(nn.Module, abc.ABC):
-    """Tells each word of a passage of the question.
+    """Base class: computes a question-aware context vector for each word of a passage.
 
     Attributes:
-        output_dim: C, width of what it tells.
+        output_dim: C, width of the context vectors.
     """
 
     output_dim: int
 
     @abc.abstractmethod
     def forward(self, passage: Encoded, question: Encoded) -> InteractionOutput:
-        """Return what each word of the passage learns, [B, S, C]."""
+        """Return the context vector of each passage word, [B, S, C]."""
 
 
 class Coattending(Interaction):
-    r"""Coattention: each word reads the question, and what the question's words read in the passage.
+    r"""Coattention: each passage word attends to the question words and to their contexts from the passage.
 
     .. math:: C^D = [Q; C^Q]\, A^D
 
@@ -65,12 +65,12 @@ class Coattending(Interaction):
 
 
 class QuestionAttention(Coattending):
-    r"""Attention in one direction: each word reads the question, whose words read nothing.
+    r"""Attention in one direction: each passage word attends to the question.
 
     .. math:: C^D = Q A^D
 
-    It is coattention without its second half. The paper's ablation "C^D := C^Q" is this read of the question in the way
-    of Wang & Jiang 2016: literally C^Q has a column per word of the *question*, which fits no passage.
+    This is coattention without its second half. The paper's ablation "C^D := C^Q" is implemented as this attention, as
+    in Wang & Jiang 2016: taken literally, C^Q has one column per *question* word and does not fit a passage.
 
     Args:
         dim: l, width of the words of both sides.
@@ -86,7 +86,7 @@ class QuestionAttention(Coattending):
 
 
 class QuestionSummary(Interaction):
-    """No attention: each word is told the same, the question as one vector.
+    """No attention: the context of every passage word is the question as one vector.
 
     Args:
         dim: width of this vector.
@@ -101,10 +101,10 @@ class QuestionSummary(Interaction):
 
 
 class NoInteraction(Interaction):
-    """The passage is read without its question.
+    """No interaction: the passage is encoded independently of the question.
 
     Args:
-        dim: width of the words, which nothing here needs.
+        dim: width of the words; unused.
     """
 
     def __init__(self, dim: int) -> None:
@@ -121,4 +121,4 @@ INTERACTIONS: dict[InteractionKind, type[Coattending | QuestionSummary | NoInter
     "summary": QuestionSummary,
     "none": NoInteraction,
 }
-"""By their names in recipes."""
+"""Interactions by recipe name."""

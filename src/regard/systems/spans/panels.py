@@ -1,4 +1,4 @@
-"""Views of an answer: where it begins and ends, in each iteration, and both maps of attention."""
+"""Visualisation of answers: distributions of start and end per iteration, and both attention matrices."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from regard.view.terminal import heat_map
 from regard.view.text import isolated
 
 AROUND = 8
-"""Pieces on both sides of an answer that a drawing shows."""
+"""Number of context tokens on each side of an answer in a drawing."""
 WHOLE = 60
-"""Pieces of a window that a picture shows as a whole."""
+"""Maximum number of tokens of a window that a picture shows completely."""
 SENTINEL = "∅"
 PASSAGE_TITLE = "A^D: what each word of the passage reads in the question"
 QUESTION_TITLE = "A^Q: what each word of the question reads in the passage"
 
 
 class Map(NamedTuple):
-    """A table with names.
+    """Labelled matrix.
 
     Attributes:
-        title: what it shows; empty for the estimates of the span.
+        title: title; empty for the estimates of the span.
         weights: [R, C].
-        rows, columns: their names.
+        rows, columns: labels.
     """
 
     title: str
@@ -39,11 +39,11 @@ class Map(NamedTuple):
 
 
 def attention_maps(answer: SpanAnswer, *, whole: int = 0) -> Iterator[Map]:
-    """Yield the estimates of the span, and the maps of attention of readers that have them, in and around an answer.
+    """Yield the estimates of the span and any attention matrices, cropped to the neighbourhood of the answer.
 
     Args:
-        answer: with its window.
-        whole: windows of at most so many pieces are shown as a whole.
+        answer: answer with its window.
+        whole: maximum number of tokens of a window that is shown completely.
     """
     assert answer.alignment is not None
     part = slice(None) if len(answer.source_tokens) <= whole else answer_neighbourhood(answer.alignment)
@@ -62,7 +62,7 @@ def attention_maps(answer: SpanAnswer, *, whole: int = 0) -> Iterator[Map]:
 
 
 def answer_neighbourhood(alignment: Tensor) -> slice:
-    """Return the pieces in and around an answer by its distributions of begin and end, [2, S].
+    """Return the range of tokens around an answer, given its distributions of start and end, [2, S].
 
     >>> answer_neighbourhood(torch.eye(2, 30) + torch.eye(2, 30).roll(9, 1) * 2)
     slice(1, 19, None)
@@ -72,7 +72,7 @@ def answer_neighbourhood(alignment: Tensor) -> slice:
 
 
 def render_maps(answer: SpanAnswer) -> Text:
-    """Return the maps for a terminal, one below the other."""
+    """Render the matrices for a terminal, one below the other."""
     drawn = []
     for title, weights, rows, columns in attention_maps(answer):
         heading = [Text(title)] if title else []
@@ -81,7 +81,7 @@ def render_maps(answer: SpanAnswer) -> Text:
 
 
 def panels(answer: SpanAnswer, question: str) -> list[Panel]:
-    """Return the maps as panels of a picture."""
+    """Return the matrices as panels of a figure."""
     title = f"{isolated(question)}\n{isolated(answer.text)}"
     return [
         Panel(one.title or title, one.weights, rows=one.rows, columns=one.columns)

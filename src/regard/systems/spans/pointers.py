@@ -1,4 +1,4 @@
-"""Decoders of span readers: from the states of a passage to where the answer begins and ends."""
+"""Span decoders (pointers): from the states of a passage to the start and end of the answer."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ PointerKind = Literal["dynamic", "bilinear"]
 @checked()
 @dataclass(frozen=True, kw_only=True)
 class Pointer:
-    """Configuration of a decoder that points to a span.
+    """Configuration of a span decoder.
 
     Attributes:
-        kind: decoder: `dynamic`, which estimates the span again and again, or `bilinear`, which compares each word with
-            the question as one vector.
+        kind: decoder: `dynamic`, which refines the span iteratively, or `bilinear`, which compares each word with the
+            question as one vector.
         scorer: scorer of the words in `dynamic`: a highway maxout network, or an MLP of two layers.
         pool: number p of linear maps in each maxout of a highway maxout network.
-        iterations: largest number of estimates in `dynamic`.
+        iterations: maximum number of iterations in `dynamic`.
     """
 
     kind: PointerKind = "dynamic"
@@ -39,7 +39,7 @@ class Pointer:
         """Return the decoder, for states and questions of these widths.
 
         Raises:
-            ValueError: arguments that the chosen decoder or scorer does not have.
+            ValueError: an argument is not supported by the chosen decoder or scorer.
         """
         if self.kind == "bilinear":
             if self != Pointer(kind="bilinear"):
@@ -57,7 +57,7 @@ class Pointer:
 
 
 class BilinearPointer(nn.Module):
-    r"""Each word compared with the question as one vector.
+    r"""Bilinear comparison of each passage word with the question vector.
 
     .. math:: p(\text{begin} = i) = \mathrm{softmax}_i(q^\top W_b u_i), \quad
               p(\text{end} = j) = \mathrm{softmax}_j(q^\top W_e u_j)
@@ -79,31 +79,31 @@ class BilinearPointer(nn.Module):
         self.question_map = nn.Linear(question_dim, 2 * state_dim, bias=False)
 
     def forward(self, states: Tensor, lengths: Tensor, question: Tensor) -> ModelOutput:
-        """Point once."""
+        """Score all positions as start and end."""
         queries = self.question_map(question).unflatten(1, (2, -1))  # [B, 2, U]
         logits = states @ queries.mT  # [B, S, 2]
         return ModelOutput(logits.masked_fill(~token_mask(lengths, states.shape[1]).unsqueeze(2), -torch.inf))
 
 
 class DynamicPointer(nn.Module):
-    r"""An LSTM that estimates the span again from its last estimate, until the span stays or `iterations` are over.
+    r"""Iterative pointer: an LSTM refines the span from its last estimate until it is stable or `iterations` are over.
 
     .. math:: h_i = \mathrm{LSTM}(h_{i-1}, [u_{s_{i-1}}; u_{e_{i-1}}]), \quad
               s_i = \arg\max_t \mathrm{begin}(u_t, h_i, u_{s_{i-1}}, u_{e_{i-1}}), \quad
               e_i = \arg\max_t \mathrm{end}(u_t, h_i, u_{s_i}, u_{e_{i-1}})
 
-    So a first estimate that is only locally the best can be left. The end is scored with the begin of the same
-    iteration. Each passage of a batch stops by itself: it is computed no further, and keeps its last logits. The paper
-    leaves s_0 and e_0 open; here they are the first and the last word, and do not count as an estimate that stayed.
+    Iteration lets the decoder leave local maxima. The end is scored given the start of the same iteration. Each passage
+    of a batch stops independently: its computation ends, and it keeps its last logits. The paper does not specify s_0
+    and e_0; here they are the first and the last word, and are not compared in the test for a stable span.
 
     Args:
-        begin, end: scorers, each with parameters of its own.
+        begin, end: scorers of start and end, with separate parameters.
         state_dim: U, width of the states u.
         hidden_dim: width of h.
-        iterations: the most iterations.
+        iterations: maximum number of iterations.
 
     Shapes: states [B, S, U], lengths [B] -> logits [B, S, 2] of the last iteration, -inf at padding. Extras:
-    `iterations` [B, K, S, 2], the logits of all K, and `running` [B, K], False once a passage had stopped.
+    `iterations` [B, K, S, 2], the logits of all K, and `running` [B, K], False once a passage has stopped.
 
     Xiong, Zhong & Socher 2017, equations 5 to 8.
 
@@ -123,7 +123,7 @@ class DynamicPointer(nn.Module):
         self.iterations = iterations
 
     def forward(self, states: Tensor, lengths: Tensor, question: Tensor | None = None) -> ModelOutput:
-        """Point until the span stays; the question has no part in it but through the states."""
+        """Iterate until the span is stable; `question` is unused, since the states already depend on it."""
         live, logits = self._start(states, lengths), None
         path, running = [], []
         for number in range(self.iterations):
@@ -132,13 +132,15 @@ class DynamicPointer(nn.Module):
             scores, after = self._estimate(live)
             logits = scores if logits is None else logits.index_copy(0, live.rows, scores)
             path.append(logits)
-            if number > 0:
+            if number > 0:  # the initial span is no estimate, so the first iteration cannot be stable
+                # The loop synchronises with the device, but stable passages cost nothing in further iterations.
                 moved = (after.first != live.first) | (after.last != live.last)
                 after = after if bool(moved.all()) else after.select(moved.nonzero().squeeze(1))
             live = after
             if not len(live.rows):
                 break
         assert logits is not None
+        # [B, K, S, 2] and [B, K]
         extras = {"iterations": torch.stack(path, dim=1), "running": torch.stack(running, dim=1)}
         return ModelOutput(logits, extras=extras)
 
@@ -155,29 +157,29 @@ class DynamicPointer(nn.Module):
         )
 
     def _estimate(self, live: _Live) -> tuple[Tensor, _Live]:
-        """One iteration: logits [B', S, 2], and the passages with their new estimates."""
+        """Run one iteration; return logits [B', S, 2] and the passages with their new estimates."""
         first, last = live.at(live.first), live.at(live.last)  # u_s, u_e [B', U]
-        h, hidden = self.layer.step(torch.cat((first, last), dim=1), live.hidden)
+        h, hidden = self.layer.step(torch.cat((first, last), dim=1), live.hidden)  # h [B', L]
         begins = self.begin(live.begin_words, torch.cat((h, first, last), dim=1))
         begins = begins.masked_fill(~live.here, -torch.inf)  # [B', S]
         new_first = begins.argmax(1)
         ends = self.end(live.end_words, torch.cat((h, live.at(new_first), last), dim=1))
-        ends = ends.masked_fill(~live.here, -torch.inf)
+        ends = ends.masked_fill(~live.here, -torch.inf)  # [B', S]
         after = live._replace(hidden=hidden, first=new_first, last=ends.argmax(1))
-        return torch.stack((begins, ends), dim=2), after
+        return torch.stack((begins, ends), dim=2), after  # [B', S, 2]
 
     def extra_repr(self) -> str:
         return f"iterations={self.iterations}"
 
 
 class _Live(NamedTuple):
-    """Passages of a batch whose span still moves, B' of them.
+    """The B' passages of a batch whose span is not yet stable.
 
     Attributes:
-        rows: their numbers in the batch, [B'].
+        rows: indices in the batch, [B'].
         states: u, [B', S, U].
         here: True at words, False at padding, [B', S].
-        begin_words, end_words: what the scorers need of the words.
+        begin_words, end_words: the scorers' precomputed projections of the words.
         hidden: state of the decoder.
         first, last: estimates s and e, [B'].
     """
@@ -192,12 +194,12 @@ class _Live(NamedTuple):
     last: Tensor
 
     def at(self, places: Tensor) -> Tensor:
-        """The states at places [B'], [B', U]."""
+        """Return the states [B', U] at positions [B']."""
         index = places[:, None, None].expand(-1, 1, self.states.shape[2])
         return self.states.gather(1, index).squeeze(1)
 
     def select(self, rows: Tensor) -> _Live:
-        """Some of them."""
+        """Return the subset of passages at `rows`."""
         parts = {name: part[rows] for name, part in self._asdict().items() if isinstance(part, Tensor)}
         return _Live(**parts, hidden=self.hidden.select(rows))
 

@@ -1,4 +1,4 @@
-"""Scorers of a pointing decoder: how well each word fits as the begin, or the end, of an answer."""
+"""Scorers of the dynamic pointer: scores of each word as the start or the end of an answer."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class PointScorer(nn.Module, abc.ABC):
 
     @abc.abstractmethod
     def words(self, states: Tensor) -> Tensor:
-        """Return what the first layer needs of the words: [B, S, U] -> [B, S, ...]."""
+        """Return the first layer's projection of the words: [B, S, U] -> [B, S, ...]."""
 
     @abc.abstractmethod
     def forward(self, words: Tensor, estimate: Tensor) -> Tensor:
-        """Score words, as `words` returns them, given [h; u_s; u_e] [B, L + 2U] -> [B, S]."""
+        """Score projected words (the result of `words`) given [h; u_s; u_e] [B, L + 2U] -> [B, S]."""
 
 
 class HighwayMaxout(PointScorer):
@@ -31,8 +31,8 @@ class HighwayMaxout(PointScorer):
     .. math:: r = \tanh(W^D [h; u_s; u_e]), \quad m^1_t = \max(W^1 [u_t; r] + b^1), \quad
               m^2_t = \max(W^2 m^1_t + b^2), \quad \mathrm{HMN}(u_t, h, u_s, u_e) = \max(W^3 [m^1_t; m^2_t] + b^3)
 
-    Each max is over the pool, p linear maps side by side: W^1 is [p, l, 3l], W^2 [p, l, l], W^3 [p, 1, 2l]. The paper
-    prints b^1 for a W^1 of another width; with u_t of 2l and r of l only 3l fits.
+    Each max is over a pool of p linear maps: W^1 is [p, l, 3l], W^2 [p, l, l], W^3 [p, 1, 2l]. The paper prints a
+    b^1 for another width of W^1, but with u_t of width 2l and r of width l only 3l is possible.
 
     Args:
         state_dim: U, width of the words' states; 2l in the paper.
@@ -67,7 +67,7 @@ class HighwayMaxout(PointScorer):
 
     def _maxout(self, x: Tensor) -> Tensor:
         """[B, S, p * l] -> [B, S, l]."""
-        # On a CPU `max` also finds indices, which is far slower.
+        # On CPU, `amax` is much faster than `max`, which also computes indices.
         largest: Tensor = x.unflatten(2, (self.pool, -1)).amax(dim=2)
         return largest
 
@@ -76,7 +76,7 @@ class HighwayMaxout(PointScorer):
 
 
 class MLPScorer(PointScorer):
-    r"""Two layers in the place of a highway maxout network, the paper's ablation.
+    r"""MLP with two layers instead of a highway maxout network: the paper's ablation.
 
     .. math:: \mathrm{MLP}(u_t, h, u_s, u_e) = w^\top \max(0, W [u_t; h; u_s; u_e] + b) + c
 

@@ -1,4 +1,4 @@
-"""Recipe sections of spans: passages in windows, SQuAD, generated diaries, the span reader."""
+"""Recipe sections of extractive question answering: windows, SQuAD, files of questions, generated diaries."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class SpanData(DataSection):
-    """Windows of passages that answers are spans of."""
+    """Keys common to all data of extractive question answering."""
 
     window: int = Field(320, ge=2)
     """Largest window in tokens; longer passages are split into overlapping windows."""
     overlap: int = Field(128, ge=0)
-    """Overlap of two windows in tokens; a longer answer may lie in no window."""
+    """Overlap of consecutive windows in tokens; an answer longer than this may not fit in any window."""
     longest_answer: int = Field(15, ge=1)
-    """Longest answer in words."""
+    """Maximum length of an answer in words."""
 
     @model_validator(mode="after")
     def _going_on(self) -> SpanData:
@@ -35,11 +35,11 @@ class ArticleSplit(SplitSection):
     """Split of questions that come in one file."""
 
     by: Literal["source", "target", "order", "article"] = "source"  # type: ignore[assignment]  # one more than the base
-    """By a hash of the passage (`source`), of the answer (`target`) or of the article's title, so that equal ones stay
-    together; or in the order of the file."""
+    """Key of the split: a hash of the passage (`source`), of the answer (`target`) or of the article's title, so that
+    equal ones are in the same split; or the order of the file."""
 
     def part(self, everything: Examples, split: SplitName, reading: FieldLayout) -> Examples:
-        """Return a split of data that come in one piece."""
+        """Return one split of a single data set."""
         if self.by != "article":
             return super().part(everything, split, reading)
         from regard.data import HashSplit
@@ -53,7 +53,7 @@ class SquadData(SplitFiles, SpanData):
     format: Literal["squad"]
     """Selects this format."""
     split: ArticleSplit | None = None
-    """Split of `train`, for `valid` and `test` without files of their own."""
+    """How to split the `train` file if `valid` or `test` have no files of their own."""
 
     def reader(self, named: str, reading: FieldLayout) -> DataReader:
         from regard.data import Squad
@@ -74,7 +74,7 @@ class SpansData(SplitFiles, SpanData):
 
 
 class DiariesData(GeneratedData, SpanData):
-    """Diaries of a few people, and questions whose answers stand in them; generated."""
+    """Generated diaries of a few people, with questions answered by spans of them."""
 
     made: ClassVar[str] = "regard.systems.spans.diaries:Diaries"
 
@@ -85,11 +85,11 @@ class DiariesData(GeneratedData, SpanData):
     valid_size: int = Field(500, ge=1)
     """Number of questions to validate on."""
     test_size: int = Field(1000, ge=1)
-    """Number of questions to test on; training has no passage of them."""
+    """Number of questions to test on; training contains none of their passages."""
     longest: int = Field(4, ge=2, le=12)
     """Largest number of sentences of a passage; the smallest is 2."""
     people: int | None = Field(None, ge=1, le=12)
-    """Number of people in a passage, who have several sentences each; null for another person in each sentence."""
+    """Number of people in a passage, each with several sentences; null for a different person in each sentence."""
 
     @model_validator(mode="after")
     def _with_deeds(self) -> DiariesData:
@@ -101,11 +101,11 @@ class DiariesData(GeneratedData, SpanData):
     """Seed of the passages."""
 
     def arguments(self, split: SplitName) -> dict[str, Any]:
-        """Return the arguments, without those of windows."""
+        """Return the arguments of the generator, without those of windows."""
         return {name: value for name, value in super().arguments(split).items() if name not in SpanData.model_fields}
 
 
 def check_tokenizer(recipe: Recipe) -> None:
-    """Pieces stay where answers begin and end with them."""
+    """Check the tokenizer: spans need tokens with fixed boundaries."""
     if recipe.tokenizer.dropout:
         raise ValueError("dropout would move the pieces that answers begin and end with; leave it out of 'spans'")

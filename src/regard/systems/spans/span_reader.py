@@ -1,4 +1,4 @@
-"""A reader that points at its answer: where it begins in a passage, and where it ends."""
+"""Span reader: extractive question answering over a concatenated question and passage, as in BERT."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from regard.specials import EOS, PAD
 
 
 class SpanReader(nn.Module):
-    r"""Question and passage read as one text; each word of the passage may begin the answer, or end it.
+    r"""Scores each passage word as the start and the end of the answer; question and passage are one input.
 
     .. math:: h = \mathrm{encoder}([\text{question}; \text{</s>}; \text{passage}]), \quad
               p(\text{begin} = i) = \mathrm{softmax}_i(w_b^\top h_i), \quad
               p(\text{end} = j) = \mathrm{softmax}_j(w_e^\top h_j)
 
-    over the words i, j of the passage. Any reader with this call can learn from spans: `SpanReader` is BERT's way.
+    over the words i, j of the passage. The task trains any reader with the same signature of `forward`.
 
     Args:
         encoder: encoder of question and passage, by `kind` and its arguments in a recipe.
-        dropout: dropout of the states that the output layer reads.
+        dropout: dropout of the inputs of the output layer.
 
     Shapes: question [B, Q], its lengths [B], passage [B, S], its lengths [B] -> logits [B, S, 2], -inf at padding.
 
@@ -55,7 +55,7 @@ class SpanReader(nn.Module):
     def forward(
         self, question: Tensor, question_lengths: Tensor, passage: Tensor, passage_lengths: Tensor
     ) -> ModelOutput:
-        """Score each word of a passage as the first and as the last of the answer."""
+        """Score each word of a passage as the start and as the end of the answer."""
         ids, lengths, places = join_texts(question, question_lengths, passage, passage_lengths)
         encoded: Encoded = self.encoder(ids, lengths)
         states = encoded.states.gather(1, places.unsqueeze(2).expand(-1, -1, encoded.states.shape[2]))
@@ -69,7 +69,7 @@ class SpanReader(nn.Module):
 def join_texts(
     question: Tensor, question_lengths: Tensor, passage: Tensor, passage_lengths: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Two texts as one with `</s>` between: ids [B, Q + 1 + S], lengths [B], and where each word of the second stands.
+    """Join two texts by `</s>`: ids [B, Q + 1 + S], lengths [B], and the positions of the second text's words [B, S].
 
     >>> ids, lengths, places = join_texts(*map(torch.tensor, ([[5, 6], [7, 0]], [2, 1], [[8, 9], [4, 0]], [2, 1])))
     >>> ids.tolist(), lengths.tolist(), places.tolist()

@@ -1,4 +1,4 @@
-"""Answers that are spans of a passage: where they begin, and where they end."""
+"""The spans task: extractive question answering."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SpanBatch:
-    """Questions, windows of passages, and the first and last piece of each answer."""
+    """Questions, windows of passages, and the first and last token of each answer."""
 
     question: Tensor  # [B, Q]
     question_lengths: Tensor  # [B]
@@ -59,22 +59,21 @@ class SpanBatch:
 
 @dataclass(frozen=True)
 class SpanAnswering(Task):
-    """Extractive question answering: the loss of a span reader, and the n likeliest spans of a passage.
+    """Extractive question answering: the loss of a span reader, and the n best spans of a passage.
 
-    A reader takes words of questions [B, Q] and passages [B, S] with their lengths and gives logits [B, S, 2] of where
-    the answer begins and ends. One that estimates the span again and again also gives the extras `iterations`
-    [B, K, S, 2] and `running` [B, K]: training minimises the sum of the losses of all iterations that ran, and the last
-    one is measured and answers. With the extras `passage_weights` and `question_weights` views show what passage and
-    question read in each other.
+    A reader maps questions [B, Q] and passages [B, S] with their lengths to logits [B, S, 2] of the start and the end
+    of the answer. An iterative reader also returns the extras `iterations` [B, K, S, 2] and `running` [B, K]:
+    training minimises the sum of the losses of all iterations that ran; evaluation and prediction use the last one.
+    Views show the extras `passage_weights` and `question_weights`, the attention between passage and question.
 
-    A passage of more than `window` pieces is read in windows that overlap; those that the
-    answer is not in are not learned from, and of all windows the span with the largest sum of logits is answered. Its
-    log p is over the pieces of all windows. A text that is asked has a tab between question and passage.
+    A passage of more than `window` tokens is split into overlapping windows. Training skips windows without the
+    answer. Prediction returns the span with the largest sum of logits over all windows; its log-probability is
+    normalised over the tokens of all windows. An input has a tab between question and passage.
 
     Attributes:
         encoders: one tokenizer for "question" and "context".
-        window, overlap: pieces of a passage that are read at once, and that the next window has again.
-        longest: the most words of an answer.
+        window, overlap: size of a window, and overlap of consecutive windows, in tokens.
+        longest: maximum length of an answer in words.
     """
 
     context: ClassVar[str | None] = "context"
@@ -100,7 +99,7 @@ class SpanAnswering(Task):
 
     @classmethod
     def learn_encoders(cls, recipe: Recipe, train: Examples, known: FieldEncoders) -> FieldEncoders:
-        both = known.get("text") or learned_tokenizer(  # "text" is that of a pretrained run
+        both = known.get("text") or learned_tokenizer(  # a pretrained run calls its tokenizer "text"
             recipe.tokenizer,
             chain(field_values(train, "context"), field_values(train, "question")),
             masked=recipe.system.reads_pairs(recipe),
@@ -125,7 +124,7 @@ class SpanAnswering(Task):
                 yield f"the longest question of the split {name} with its window, {most} tokens (data.window)", most
 
     def _lengths(self, split: Split, *, asked: bool) -> Iterator[tuple[int, int]]:
-        """Yield the pieces of questions and windows: of what is learned from, and of all that is `asked`."""
+        """Yield the lengths of questions and windows in tokens: those used in training, or all if `asked`."""
         yield from zip(*(split.corpus.lengths(field).tolist() for field in ("question", "context")), strict=True)
         if asked:
             questions, passages = (
@@ -134,7 +133,7 @@ class SpanAnswering(Task):
             yield from zip(questions, (min(passage, self.window) for passage in passages), strict=True)
 
     def drawing(self, prediction: Prediction) -> Text | None:
-        """Return where the answer may begin and end, and what passage and question read in each other."""
+        """Return the distributions of start and end, and the attention between passage and question."""
         return render_maps(prediction) if isinstance(prediction, SpanAnswer) else None
 
     def shown_input(self, prediction: Prediction) -> str:
@@ -153,7 +152,7 @@ class SpanAnswering(Task):
 
     @property
     def cutting(self) -> WindowCutter:
-        """The window and overlap that long passages are cut by."""
+        """The cutter of long passages."""
         return WindowCutter(self.tokenizer, self.window, self.overlap)
 
     @property
@@ -170,9 +169,10 @@ class SpanAnswering(Task):
         return Loss(total, nll.detach(), asked.span.numel())
 
     def averaged(self, logits: Sequence[Tensor]) -> Tensor:
-        """Return the logits [B, S, 2] of several models as those of one: the mean probability over a window's pieces.
+        """Average the logits [B, S, 2] of an ensemble: the log of the mean probability of each token of a window.
 
-        A softmax forgets how likely the whole window is; the mean of the logarithms of its sum keeps this comparable.
+        A softmax discards the scale of a window's logits. Adding the mean of their log-sum-exp keeps the windows of a
+        passage comparable.
         """
         ends = [one.mT for one in logits]  # [B, 2, S]
         sums = torch.stack([one.logsumexp(2, keepdim=True) for one in ends]).mean(0)
@@ -208,9 +208,9 @@ class SpanAnswering(Task):
         return [self._predictions(text, spans)[: search.n_best] for text, spans in zip(texts, found, strict=True)]
 
     def panels(self, model: Any, text: str, search: Search, *, head: int | None = None) -> list[Panel]:
-        """Return where the answer may begin and end, around where it does, and what passage and question read there.
+        """Return the distributions of start and end near the answer, and the attention between passage and question.
 
-        Of a Transformer that reads both in one window also all layers and heads.
+        For a Transformer that encodes both in one window, also return all layers and heads.
         """
         no_head(head)
         with watched_heads(model) as seen:
@@ -221,7 +221,7 @@ class SpanAnswering(Task):
 
     def subject(self, model: Any) -> Subject:
         def part(text: str) -> tuple[str, str]:
-            """The window with the answer; of a short passage all."""
+            """Return the question, and the window with the answer or a short passage as a whole."""
             question, passage = _parts(text)
             windows = list(self.cutting.windows(passage))
             if len(windows) < 2:
@@ -236,7 +236,7 @@ class SpanAnswering(Task):
     def _spans(
         self, model: Any, reads: Sequence[_Read], questions: Sequence[Sequence[int]], n_best: int
     ) -> list[list[_Span]]:
-        """The likeliest spans of each window."""
+        """Return the best spans of each window."""
         device = next(model.parameters()).device
         asked, told = [list(questions[read.text]) or [UNK] for read in reads], [read.ids or [UNK] for read in reads]
         lengths = [torch.tensor([len(row) for row in rows], device=device) for rows in (asked, told)]
@@ -259,11 +259,11 @@ class SpanAnswering(Task):
         return found
 
     def _predictions(self, text: str, spans: Sequence[_Span]) -> list[Prediction]:
-        """The spans of all windows, best first; one that several windows hold once."""
+        """Merge the spans of all windows, best first; a span in the overlap of windows is reported once."""
         windows = {span.scored.window: span.scored.logits for span in spans}
         if not windows:
             return []
-        total = torch.cat(list(windows.values())).logsumexp(0)  # [2], over the pieces of all windows
+        total = torch.cat(list(windows.values())).logsumexp(0)  # [2], log of the normaliser over all windows
         found: dict[tuple[int, int], _Span] = {}
         for span in sorted(spans, key=lambda one: -one.score):
             found.setdefault(span.place, span)
@@ -271,7 +271,7 @@ class SpanAnswering(Task):
 
 
 class _Read(NamedTuple):
-    """A window of the passage of a text, by its number."""
+    """A window of the passage of an input, with the index of the input."""
 
     text: int
     window: PassageWindow
@@ -279,7 +279,7 @@ class _Read(NamedTuple):
 
 
 class _Scored(NamedTuple):
-    """A window with the logits [S, 2] of its pieces, and what the reader looked at."""
+    """A window with the logits [S, 2] of its tokens, and the attention of the reader."""
 
     window: PassageWindow
     places: list[tuple[int, int]]
@@ -290,7 +290,7 @@ class _Scored(NamedTuple):
 
 
 class _Span(NamedTuple):
-    """Pieces `first` to `last` of a window, with the sum of their logits."""
+    """Tokens `first` to `last` of a window, with the sum of the two logits."""
 
     score: float
     first: int
@@ -299,18 +299,18 @@ class _Span(NamedTuple):
 
     @property
     def characters(self) -> tuple[int, int]:
-        """The first character in the window, and the one behind the last."""
+        """Character offsets in the window: start, and end (exclusive)."""
         return self.scored.places[self.first][0], self.scored.places[self.last][1]
 
     @property
     def place(self) -> tuple[int, int]:
-        """Likewise in the passage."""
+        """Character offsets in the passage: start, and end (exclusive)."""
         begin, end = self.characters
         return self.scored.window.begin + begin, self.scored.window.begin + end
 
 
 def _answer(text: str, span: _Span, total: Tensor) -> SpanAnswer:
-    """The answer that a span is; `total` [2], the logarithm of the sum over all pieces of all windows."""
+    """Return the answer for a span; `total` [2] is the log-sum-exp over the tokens of all windows."""
     scored, (begin, end) = span.scored, span.characters
     likely = scored.logits - total
     log_probs = (float(likely[span.first, 0]), float(likely[span.last, 1]))
@@ -328,31 +328,31 @@ def _answer(text: str, span: _Span, total: Tensor) -> SpanAnswer:
 
 
 def _room(reader: Any, asked: int, told: int) -> int:
-    """Return the positions that a reader, or its class, needs for a question and a window of so many pieces."""
+    """Return the number of positions that a reader (or its class) needs for a question and a window."""
     return asked + 1 + told if getattr(reader, "reads_as_one", True) else max(asked, told)
 
 
 def _boundary_loss(logits: Tensor, span: Tensor) -> tuple[Tensor, Tensor]:
-    """Cross-entropy of begins and ends: logits [N, S, 2], span [N, 2]."""
+    """Cross-entropy of starts and ends: logits [N, S, 2], span [N, 2]."""
     return token_loss(logits.mT.flatten(0, 1), span.flatten(), padding=IGNORE)
 
 
 def best_spans(logits: Tensor, words: Tensor, *, longest: int, n_best: int = 1) -> list[list[tuple[float, int, int]]]:
-    """The spans with the largest sums of logits, best first: (sum, first piece, last piece).
+    """Return the spans with the largest sums of logits, best first: (sum, first token, last token).
 
     Args:
         logits: [B, S, 2], -inf at padding.
-        words: [B, S], the number of the word that each piece is of.
-        longest: the most words of a span.
-        n_best: how many.
+        words: [B, S], the index of the word that contains each token.
+        longest: maximum length of a span in words.
+        n_best: number of spans.
 
     >>> logits = torch.tensor([[[2.0, 7.0], [5.0, 0.0], [0.0, 3.0]]])
-    >>> best_spans(logits, torch.tensor([[0, 1, 2]]), longest=2, n_best=2)      # not 5 + 7, which would end too soon
+    >>> best_spans(logits, torch.tensor([[0, 1, 2]]), longest=2, n_best=2)      # not 5 + 7: its end precedes its start
     [[(9.0, 0, 0), (8.0, 1, 2)]]
     """
     size = logits.shape[1]
-    sums = logits[:, :, None, 0] + logits[:, None, :, 1]
-    far = words[:, None, :] - words[:, :, None]
+    sums = logits[:, :, None, 0] + logits[:, None, :, 1]  # [B, S, S], start x end
+    far = words[:, None, :] - words[:, :, None]  # [B, S, S], length of the span in words, less 1
     places = torch.arange(size, device=logits.device)
     allowed = (places >= places[:, None]) & (far < longest)
     ranked = sums.masked_fill(~allowed, -torch.inf).flatten(1).topk(min(n_best, size * size))

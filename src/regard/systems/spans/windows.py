@@ -1,4 +1,4 @@
-"""Long passages in windows that overlap, with the answer's place in each."""
+"""Overlapping windows of long passages, and the position of the answer in each."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from regard.data.fields.tokenizer import Tokenizer
 from regard.data.problems import DataError
 
 _WORD = re.compile(r"\S+")
-_AHEAD = 16  # characters of a long word that are looked at for each piece of a window
+_AHEAD = 16  # characters per token of a window that are tokenised to split a long word
 
 
 class PassageWindow(NamedTuple):
-    """A part of a passage: its first character there, and its text."""
+    """A part of a passage: its character offset, and its text."""
 
     begin: int
     text: str
@@ -24,15 +24,15 @@ class PassageWindow(NamedTuple):
 
 @dataclass(frozen=True)
 class WindowCutter:
-    """Cuts passages into windows that overlap.
+    """Splits passages into overlapping windows.
 
     Attributes:
-        tokenizer: what counts their pieces.
-        size: the most pieces of a window.
-        overlap: pieces of a window, at most, that the next one begins with; less than size.
+        tokenizer: tokenizer that determines lengths.
+        size: maximum length of a window in tokens.
+        overlap: maximum overlap of consecutive windows in tokens; less than `size`.
 
-    Windows begin and end with words, so that a word is cut in pieces as it is in the whole passage. A word of more
-    pieces than a window is cut itself; no part of it is less than a character.
+    Windows start and end at word boundaries, so that words are tokenised as in the whole passage. A word longer than a
+    window is split; its parts have at least one character.
 
     >>> words = Tokenizer.train(["a b c d e f g"], kind="words")
     >>> [window.text for window in WindowCutter(words, size=4, overlap=2).windows("a b c d e f g")]
@@ -44,7 +44,7 @@ class WindowCutter:
     overlap: int = 128
 
     def windows(self, passage: str) -> list[PassageWindow]:
-        """The windows of a passage, in order; together they are all of it."""
+        """Return the windows of a passage in order; together they cover all of it."""
         words, counts = self._words(passage)
         found, first = [], 0
         while first < len(words):
@@ -63,7 +63,7 @@ class WindowCutter:
         return found
 
     def _words(self, passage: str) -> tuple[list[tuple[int, int]], list[int]]:
-        """Return the places of the words of a passage, long ones in parts, and the number of pieces of each."""
+        """Return the offsets of the words of a passage, long ones in parts, and the number of tokens of each."""
         words = [match.span() for match in _WORD.finditer(passage)]
         counts = _counts(words, self.tokenizer.places(passage))
         found: list[tuple[tuple[int, int], int]] = []
@@ -71,14 +71,14 @@ class WindowCutter:
             if count <= self.size:
                 found.append(((begin, end), count))
                 continue
-            # What is cut alone may have other pieces than it had with its neighbour, so that each part is a window.
+            # A part may be tokenised differently on its own than within the word, so each part becomes a window.
             parts = list(self._parts(passage, begin, end))
             found += [(part, self.size) for part in parts[:-1]]
             found.append((parts[-1], min(self.size, self._count(passage, *parts[-1]))))
         return [word for word, _ in found], [count for _, count in found]
 
     def _parts(self, passage: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
-        """A word in parts, each about as long as a window can be."""
+        """Split a word into parts, each about as long as a window can be."""
         while begin < end:
             stop = min(end, begin + _AHEAD * self.size)
             if self._count(passage, begin, stop) > self.size:
@@ -92,7 +92,7 @@ class WindowCutter:
         return len(self.tokenizer.encode(passage[begin:end]))
 
     def span(self, window: PassageWindow, start: int, end: int) -> tuple[int, int] | None:
-        """The first and last piece of what stands from `start` to `end` of the passage; None if it is not all there."""
+        """Return the first and last token of passage[start:end] in the window; None if it is not fully inside."""
         start, end = start - window.begin, end - window.begin
         if start < 0 or end > len(window.text):
             return None
@@ -104,9 +104,9 @@ class WindowCutter:
 
 @dataclass(frozen=True)
 class Windows(WrappedExamples):
-    """Examples with spans as examples of windows: "question", "context" (a window) and "span", first and last piece.
+    """Converts examples with spans to one example per window: "question", "context" (a window) and "span" in tokens.
 
-    Windows that the answer is not in are left out, and so are questions whose answer is in none.
+    Windows without the answer are left out, and so are questions whose answer is in no window.
     """
 
     cutting: WindowCutter
@@ -133,7 +133,7 @@ class Windows(WrappedExamples):
 
 
 def word_numbers(passage: str, places: Sequence[tuple[int, int]]) -> list[int]:
-    """The number of the word that each piece begins in, by its characters.
+    """Return the index of the word in which each token starts, by character offsets.
 
     >>> word_numbers("a blue hat", [(0, 1), (2, 4), (4, 6), (7, 10)])
     [0, 1, 1, 2]
@@ -148,7 +148,7 @@ def word_numbers(passage: str, places: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def _counts(words: Sequence[tuple[int, int]], places: Sequence[tuple[int, int]]) -> list[int]:
-    """Return the number of pieces of each word; one that the tokenizer leaves out has one, so that windows end."""
+    """Return the number of tokens of each word, at least 1: a word without tokens must not make windows unbounded."""
     counts, number = [0] * len(words), 0
     for begin, _ in places:
         while number < len(words) - 1 and begin >= words[number][1]:

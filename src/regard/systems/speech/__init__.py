@@ -1,4 +1,4 @@
-"""Speech: from a recording to what is said."""
+"""Speech recognition: transcription of recordings."""
 
 from __future__ import annotations
 

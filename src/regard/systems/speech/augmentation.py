@@ -1,4 +1,4 @@
-"""Random changes of recordings in training: other voices, and parts that are hidden."""
+"""Data augmentation of speech in training: voice perturbation and SpecAugment."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from regard.systems.speech.voices import Voices
 
 @dataclass(frozen=True)
 class SoundAugmentation:
-    """Random changes of normalised features.
+    """Random perturbation of normalised features.
 
     Attributes:
-        features: of the recordings.
-        voices: speed, vocal tract and gain; None for none.
-        masks: parts that are hidden; None for none.
-        field: the recordings.
-        seed: of the run.
+        features: feature extractor of the recordings.
+        voices: perturbation of speed, vocal tract length and gain; None for none.
+        masks: SpecAugment; None for none.
+        field: name of the field of recordings.
+        seed: random seed of the run.
     """
 
     features: SoundFeatures
@@ -40,7 +40,7 @@ class SoundAugmentation:
         return replace(batch, tensors={**batch.tensors, names[0]: frames, names[1]: lengths})
 
     def _changed(self, frames: Tensor, lengths: Tensor, examples: tuple[int, ...], epoch: int) -> tuple[Tensor, Tensor]:
-        """Return frames [B, T', F] and lengths [B]."""
+        """Return perturbed frames [B, T', F] and their lengths [B]."""
         if self.voices is not None:
             bands = self.features.restored(frames)
             bands, lengths = self.voices(bands, lengths, examples, mel=self.features.mel, seed=self.seed, epoch=epoch)

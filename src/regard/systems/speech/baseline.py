@@ -1,7 +1,8 @@
-"""Baselines on the data of a recipe, to be read beside its results: `python -m benchmarks.baselines RECIPE`.
+"""Baselines for the data of a recipe, for comparison with its results: `python -m benchmarks.baselines RECIPE`.
 
-A recording is the mean and the deviation of its log-mel bands. Of single words a logistic regression names the word; of
-strings, whose transcripts are too many to be classes, the nearest recording of train lends its transcript.
+A recording is represented by the mean and standard deviation of its log-mel bands. Single words are classified by
+logistic regression. Strings have too many transcripts for classes; they get the transcript of the nearest training
+recording.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from regard.systems.speech.task import Transcription
 from regard.tasks.splits import examples
 
 _CLASSES = 100
-"""The most transcripts that a classifier tells apart."""
+"""Maximum number of classes of the classifier."""
 
 
 def pooled(found: Examples, features: SoundFeatures) -> tuple[Tensor, list[str]]:
-    """Return mean and deviation of the bands of every recording, [N, 2F], and the transcripts."""
+    """Return mean and standard deviation of the bands of each recording, [N, 2F], and the transcripts."""
     rows, texts = [], []
     for example in found:
         bands = torch.from_numpy(features.bands(sound_of(example.fields["recording"]))).double()
@@ -36,7 +37,7 @@ def pooled(found: Examples, features: SoundFeatures) -> tuple[Tensor, list[str]]
 
 
 def logistic(train: Tensor, labels: list[str], test: Tensor, *, decay: float = 1e-3) -> list[str]:
-    """Return the likeliest transcript of each row by logistic regression, fitted to its optimum by L-BFGS.
+    """Predict the transcript of each row by logistic regression, fitted to convergence by L-BFGS.
 
     >>> rows = torch.tensor([[-2.0], [-1.0], [1.0], [2.0]]).double()
     >>> logistic(rows, ["no", "no", "yes", "yes"], torch.tensor([[-3.0], [0.5]]).double())
@@ -63,14 +64,14 @@ def logistic(train: Tensor, labels: list[str], test: Tensor, *, decay: float = 1
 
 
 def nearest(train: Tensor, labels: list[str], test: Tensor) -> list[str]:
-    """Return the transcript of the nearest row of train."""
+    """Return the transcript of the nearest training row."""
     mean, deviation = train.mean(0), train.std(0).clamp(min=1e-6)
     best = torch.cdist((test - mean) / deviation, (train - mean) / deviation).argmin(1)
     return [labels[one] for one in best.tolist()]
 
 
 def scores(train: Examples, test: Examples, features: SoundFeatures) -> dict[str, dict[str, float]]:
-    """Return the word error rate and the exact matches of each baseline on the test split."""
+    """Return the word error rate and the exact match of each baseline on the test split."""
     (known, labels), (asked, right) = pooled(train, features), pooled(test, features)
     said = {"most frequent": [Counter(labels).most_common(1)[0][0]] * len(right)}
     said["nearest neighbour"] = nearest(known, labels, asked)

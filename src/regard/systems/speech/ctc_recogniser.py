@@ -1,4 +1,4 @@
-"""An encoder with a CTC head."""
+"""CTC speech recogniser: an encoder with a CTC head."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from regard.systems.speech.frames import FrameEncoderConfig, frames_encoder, sta
 
 
 class CTCRecogniser(nn.Module):
-    r"""Frames to symbols, one or a blank per state of the encoder; trained on transcripts without alignments.
+    r"""Recogniser that emits a symbol or a blank per encoder state, trained on transcripts without alignments.
 
     .. math:: h = \mathrm{encode}(x), \quad p(v \mid h_t) = \mathrm{softmax}(W h_t + b)_v, \quad
               p(y \mid x) = \sum_{\pi : \mathrm{collapse}(\pi) = y} \prod_t p(\pi_t \mid h_t)
 
-    The blank is PAD, which is no symbol of a transcript.
+    PAD serves as the blank, since it does not occur in transcripts.
 
     Args:
         input_dim: F, features per frame.
         target_size: V, number of symbols, special ones included.
         encoder: encoder of the recording; here also any module that returns `Encoded`.
-        dropout: dropout of the states that the head reads.
+        dropout: dropout of the inputs of the head.
 
     Shapes: source [B, T, F], lengths [B] -> logits [B, T', V], with T' states of the encoder.
 
@@ -52,7 +52,7 @@ class CTCRecogniser(nn.Module):
         self.ctc = CTC(width_of(self, self.encoder), target_size, blank=PAD)
 
     def forward(self, source: Tensor, lengths: Tensor | None = None) -> ModelOutput:
-        """Logits of every state; the `state` of the outcome is the number of states of each sequence, [B]."""
+        """Return the logits of all states; `state` of the output is the number of states per sequence, [B]."""
         encoded: Encoded = self.encoder(source, lengths)
         logits: Tensor = self.ctc.label_map(self.dropout(encoded.states))
         return ModelOutput(logits, state=state_counts(encoded))

@@ -1,4 +1,4 @@
-"""Log-mel features of recordings: their settings with what was learned, and the kind of field that holds them."""
+"""Log-mel features of recordings: extraction with learned normalisation, and the field that stores them."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ Normalisation = Literal["utterance", "corpus", "none"]
 
 @dataclass(frozen=True, kw_only=True)
 class SoundFeatures(VectorShape):
-    """From a recording to normalised log-mel frames [T, F].
+    """Extracts normalised log-mel frames [T, F] from recordings.
 
     Attributes:
         axes: (None, F).
-        mel: the filters.
-        normalise: mean 0 and variance 1 of each band in every recording, over the training split, or not at all.
+        mel: the mel filter bank.
+        normalise: scope of mean and variance normalisation per band: each recording, the training split, or none.
         count, mean, squares: `Moments` of the training split; empty unless `normalise` is "corpus".
 
     >>> features = SoundFeatures.of_settings(LogMel(rate=8000, mels=5), "utterance")
@@ -50,7 +50,7 @@ class SoundFeatures(VectorShape):
 
     @classmethod
     def of_settings(cls, mel: LogMel, normalise: Normalisation) -> Self:
-        """Return features that have learned nothing yet."""
+        """Return features without normalisation statistics."""
         return cls(axes=(None, mel.dim), mel=mel, normalise=normalise)
 
     @property
@@ -58,7 +58,7 @@ class SoundFeatures(VectorShape):
         return repr(self)
 
     def learned_from(self, values: Iterable[Any]) -> Self:
-        """Return the same with the moments of a corpus, where they are needed."""
+        """Return a copy with the moments of a corpus, if normalisation needs them."""
         if self.normalise != "corpus":
             return self
         each = (Moments.of(torch.from_numpy(self.bands(sound_of(value)))) for value in values)
@@ -67,7 +67,7 @@ class SoundFeatures(VectorShape):
         return replace(self, count=total.count, mean=mean, squares=squares)
 
     def bands(self, sound: Sound) -> NDArray[np.float32]:
-        """Return log-mel frames that are not normalised, [T, F], to be looked at."""
+        """Return log-mel frames [T, F] without normalisation, for display."""
         found: NDArray[np.float32] = self.mel(torch.from_numpy(sound.at(self.mel.rate))).numpy()
         return found
 
@@ -76,14 +76,14 @@ class SoundFeatures(VectorShape):
         return found
 
     def normalised(self, bands: Tensor, lengths: Tensor) -> Tensor:
-        """Return log-mel energies [B, T, F] of true lengths [B] normalised as recordings are, zero at padding."""
+        """Normalise log-mel energies [B, T, F] of lengths [B] like recordings; zero at padding."""
         found = torch.zeros_like(bands)
         for row, size in enumerate(lengths.tolist()):
             found[row, :size] = self._normalised(bands[row, :size])
         return found
 
     def restored(self, frames: Tensor) -> Tensor:
-        """Return the log-mel energies [..., F] of normalised frames; those of an utterance have lost their level."""
+        """Invert the normalisation of frames [..., F]; with per-utterance normalisation the level is lost."""
         return self._moments.restore(frames) if self.normalise == "corpus" else frames
 
     def _normalised(self, bands: Tensor) -> Tensor:
@@ -118,7 +118,7 @@ class SoundField(VectorsField):
     A value is a path, or a `Sound`. Files of any rate are resampled to that of the features.
 
     Attributes:
-        settings: of the features, before anything is learned.
+        settings: feature settings, without statistics.
     """
 
     settings: SoundFeatures | None = field(default=None, repr=False, compare=False)

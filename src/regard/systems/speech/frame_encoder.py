@@ -1,4 +1,4 @@
-"""Encoders of frames of sound: a pyramid of bidirectional LSTMs, with strided convolutions before it."""
+"""Acoustic encoder: pyramidal bidirectional LSTMs, with optional strided convolutions before them."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from regard.nn.rnn import Recurrent, RecurrentState, token_mask
 
 
 class FrameEncoder(nn.Module):
-    r"""Frames in, fewer states out: each layer of the pyramid reads pairs of the states below it.
+    r"""Pyramidal encoder: each layer reads pairs of concatenated states of the layer below and halves the length.
 
     .. math:: h^1_i = \mathrm{biLSTM}(x), \quad
               h^j_i = \mathrm{biLSTM}\bigl(h^j_{i-1}, [h^{j-1}_{2i}; h^{j-1}_{2i+1}]\bigr), \quad j = 2, \dots, 1 + P
 
-    A sequence of odd length is completed by a zero vector, so no frame is lost: lengths are halved and rounded up.
-    What lies in the padding changes nothing. Convolutions over time and frequency may come first, each with its stride.
+    A sequence of odd length is padded by a zero vector, so no frame is lost: lengths are halved and rounded up. Values
+    at padding have no effect. Strided convolutions over time and frequency can precede the pyramid.
 
     Args:
         input_dim: F, features per frame.
         hidden_dim: C, width of a state; each direction has half of it.
-        pyramid: P, how many layers halve the length; 3 in the paper. 0 leaves one layer that does not.
-        convolutions: channels of each convolution of 3 x 3 before the pyramid; none by default.
-        strides: of each convolution in time, 1 or more; None for 2 each. In frequency all have 2.
+        pyramid: P, number of layers that halve the length; 3 in the paper. With 0 there is one layer at full length.
+        convolutions: channels of each 3 x 3 convolution before the pyramid; none by default.
+        strides: time stride of each convolution, 1 or more; None for 2 each. The frequency stride is always 2.
         cells: `"lstm"` as in the paper, or `"gru"`.
-        dropout: on the input of each layer and on the states.
+        dropout: dropout of the input of each layer and of the states.
 
     Shapes: source [B, T, F], lengths [B] -> `Encoded`: states [B, S, C], zero at padding; summary [B, C], the last
-    state of each direction; a mask of the new lengths; the last state of each layer, both directions side by side.
+    state of each direction; a mask of the new lengths; the last state of each layer, both directions concatenated.
 
     Chan et al. 2016, "Listen, Attend and Spell", section 3.1, equations 3 and 5.
 
@@ -67,7 +67,7 @@ class FrameEncoder(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
-        """Encode frames [B, T, F] of true `lengths` [B]; None where there is no padding."""
+        """Encode frames [B, T, F] of `lengths` [B]; None if there is no padding."""
         if source.dim() != 3 or source.shape[2] != self.input_dim:
             raise ValueError(f"FrameEncoder: source must be [B, T, {self.input_dim}]; got {list(source.shape)}")
         states, lengths = self.front(source, lengths)
@@ -82,7 +82,7 @@ class FrameEncoder(nn.Module):
         return Encoded(self.dropout(states), state.top, mask, state)
 
     def output_lengths(self, lengths: Tensor) -> Tensor:
-        """Return the number of states of sequences of these lengths, as a CTC loss needs it."""
+        """Return the number of states for sequences of these lengths, the input lengths of a CTC loss."""
         lengths = self.front.output_lengths(lengths)
         for _ in range(len(self.layers) - 1):
             lengths = half_lengths(lengths)
@@ -90,12 +90,13 @@ class FrameEncoder(nn.Module):
 
 
 class FrameConvolutions(nn.Module):
-    """Convolutions of 3 x 3 over time and frequency with ReLU; channels and frequencies become one vector per frame.
+    """3 x 3 convolutions over time and frequency with ReLU; channels and frequencies are flattened per frame.
 
     Args:
         input_dim: F, features per frame.
-        channels: of each convolution; without any, frames stay as they are.
-        strides: of each in time; None for 2 each. A stride s makes of T frames ⌈T / s⌉, likewise 2 of frequencies.
+        channels: channels of each convolution; with none, frames are returned unchanged.
+        strides: time stride of each convolution; None for 2 each. Stride s maps T frames to ⌈T / s⌉; the frequency
+            stride is 2.
 
     Shapes: source [B, T, F], lengths [B] or None -> frames [B, T', C'], zero at padding, and their lengths.
 
@@ -130,14 +131,14 @@ class FrameConvolutions(nn.Module):
         return x.transpose(1, 2).flatten(2), lengths  # [B, T, C F]
 
     def output_lengths(self, lengths: Tensor) -> Tensor:
-        """Return the lengths after all strides."""
+        """Return the lengths after all convolutions."""
         for stride in self.strides:
             lengths = _divided(lengths, stride)
         return lengths
 
 
 def join_frame_pairs(states: Tensor) -> Tensor:
-    """Two neighbours as one vector: [B, T, C] -> [B, ⌈T / 2⌉, 2C]; the last of an odd number is joined to zeros.
+    """Concatenate pairs of neighbours: [B, T, C] -> [B, ⌈T / 2⌉, 2C]; an odd last one is concatenated with zeros.
 
     >>> join_frame_pairs(torch.tensor([[[1.0], [2.0], [3.0]]]))
     tensor([[[1., 2.],
@@ -150,7 +151,7 @@ def join_frame_pairs(states: Tensor) -> Tensor:
 
 
 def half_lengths(lengths: Tensor) -> Tensor:
-    """Half of each length, rounded up.
+    """Halve each length, rounding up.
 
     >>> half_lengths(torch.tensor([4, 3, 1, 0]))
     tensor([2, 2, 1, 0])
@@ -163,14 +164,14 @@ def _divided(lengths: Tensor, stride: int) -> Tensor:
 
 
 def _without_padding(x: Tensor, lengths: Tensor | None) -> Tensor:
-    """x [B, C, T, F] with zeros past the end of each sequence: what the edge of a convolution sees there."""
+    """Zero x [B, C, T, F] past the end of each sequence, so that convolutions see zero padding there."""
     if lengths is None:
         return x
     return x.masked_fill(~token_mask(lengths, x.shape[2])[:, None, :, None], 0.0)
 
 
 def _side_by_side(ends: list[RecurrentState]) -> RecurrentState:
-    """The state of each layer with both directions in one vector, [B, L, C]."""
+    """Concatenate both directions of the state of each layer, [B, L, C]."""
     hidden = torch.stack([end.hidden.flatten(1) for end in ends], dim=1)  # [B, L, C]
     cells = [end.cell.flatten(1) for end in ends if end.cell is not None]
     return RecurrentState(hidden, torch.stack(cells, dim=1) if cells else None)

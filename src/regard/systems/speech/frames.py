@@ -1,4 +1,4 @@
-"""Encoders of recordings as plain values, and the number of states that they leave."""
+"""Configuration of acoustic encoders, and the lengths of their outputs."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from regard.systems.speech.frame_encoder import FrameEncoder
 @checked()
 @dataclass(frozen=True, kw_only=True)
 class FrameEncoderConfig:
-    """A `FrameEncoder` as plain values: called with the width of a frame, it makes one.
+    """Configuration of a `FrameEncoder`; calling it with the width of a frame builds the encoder.
 
     Attributes:
         hidden_dim: width of a state; each direction has half of it.
-        pyramid: number of layers that halve the length, behind a first one that does not.
+        pyramid: number of layers that halve the length, after a first one that does not.
         convolutions: channels of each convolution before the recurrent layers.
-        strides: of each convolution in time; null for 2 each.
+        strides: time stride of each convolution; null for 2 each.
         cells: recurrent cells, `lstm` or `gru`.
         dropout: dropout of the input of each layer and of the states.
 
@@ -50,14 +50,14 @@ class FrameEncoderConfig:
 
 
 def frames_encoder(encoder: FrameEncoderConfig | nn.Module | None, input_dim: int) -> nn.Module:
-    """Return an encoder that was given as a module, as plain values, or not at all."""
+    """Return the encoder: a module unchanged, one built from a configuration, or the default for None."""
     if isinstance(encoder, nn.Module):
         return encoder
     return (FrameEncoderConfig() if encoder is None else encoder)(input_dim)
 
 
 def state_counts(encoded: Encoded) -> Tensor:
-    """Return the number of states of each sequence, [B], whatever the encoder made of its length."""
+    """Return the number of encoder states of each sequence, [B], after any subsampling."""
     batch, size, _ = encoded.states.shape
     if encoded.mask is None:
         return torch.full((batch,), size, device=encoded.states.device)

@@ -1,4 +1,4 @@
-"""Spoken digits of the Free Spoken Digit Dataset: single recordings, and strings of several of one speaker."""
+"""Free Spoken Digit Dataset: single spoken digits, and strings of digits of one speaker."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from regard.systems.speech.sounds import Sound
 
 NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _PARTS: tuple[Part, ...] = ("train", "valid", "test")
-_HISS = 1e-3  # of the gaps: digital silence would tell where a recording ends
+_HISS = 1e-3  # noise level in gaps: digital silence would reveal the boundaries of recordings
 _STREAM = 0xD161
 
 
 @dataclass(frozen=True, eq=False)
 class SpokenDigits:
-    """All recordings, one after another.
+    """All recordings of the archive, concatenated.
 
     Attributes:
-        audio: int16, of all.
-        offsets: [N + 1], where each begins, and where the last ends.
+        audio: int16 samples of all recordings.
+        offsets: [N + 1], start offset of each recording, and the end of the last.
         label: [N], the digit.
-        speaker: [N], by name.
-        index: [N], the number of the take.
+        speaker: [N], name of the speaker.
+        index: [N], index of the take.
         rate: samples per second.
     """
 
@@ -54,20 +54,20 @@ class SpokenDigits:
 class Fsdd(Generated):
     """Digits with the field "recording", a `Sound`, and the field "transcript", their names.
 
-    A string is made of recordings of one speaker and of one split, with hissing gaps between them. Strings of a split
-    share no recording with those of another.
+    A string concatenates recordings of one speaker and one split, with low noise in the gaps. Splits share no
+    recordings.
 
-    - Seen speakers: test has the takes 0 to 4, as the publishers of the data divide it, valid 5 to 9, train the others.
-    - `unseen`, a speaker: test has all of this speaker; the others have theirs in train, but takes 5 to 9 in valid.
+    - Seen speakers: test has takes 0 to 4, the official split of the data set; valid has takes 5 to 9, train the rest.
+    - `unseen` speaker: test has all takes of this speaker. Of the others, valid has takes 5 to 9, and train the rest.
 
     Args:
         split: "train", "valid" or "test".
-        path: of the archive `fsdd.npz`.
-        size: how many examples; None for every recording once, of single digits.
-        shortest, longest: how many digits a string has.
-        gap: the longest gap, in seconds.
-        unseen: a speaker for test alone.
-        seed: another seed, other strings.
+        path: path of the archive `fsdd.npz`.
+        size: number of examples; None for each recording once, as single digits.
+        shortest, longest: minimum and maximum number of digits in a string.
+        gap: maximum gap, in seconds.
+        unseen: speaker reserved for test; None for none.
+        seed: random seed of the strings.
     """
 
     split: Part = "train"
@@ -93,7 +93,7 @@ class Fsdd(Generated):
         return (self.path,)
 
     def settings(self) -> str:
-        """All of it but the place of the archive, whose content counts."""
+        """All settings except the path of the archive, which is identified by its content."""
         kept = (self.split, self.size, self.shortest, self.longest, self.gap, self.unseen, self.seed)
         return f"Fsdd{kept!r}"
 
@@ -121,7 +121,7 @@ class Fsdd(Generated):
         return Example({"recording": sound, "transcript": names}, where)
 
     def _drawn(self, digits: SpokenDigits, numbers: NDArray[np.int64], dice: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Recordings of one string: a length, a speaker, and takes of that speaker."""
+        """Draw the recordings of one string: a length, a speaker, and takes of that speaker."""
         count = self.shortest + int(dice[0] * (self.longest - self.shortest + 1))
         speakers = sorted(set(digits.speaker[numbers]))
         speaker = speakers[int(dice[1] * len(speakers))]
@@ -137,10 +137,10 @@ class Fsdd(Generated):
 
 @cache
 def read_digits(path: Path) -> SpokenDigits:
-    """Return the recordings of an archive.
+    """Load the recordings of an archive.
 
     Raises:
-        DataError: it is not there, or is not this archive.
+        DataError: the file does not exist, or is not this archive.
     """
     try:
         with np.load(path, allow_pickle=False) as found:
@@ -155,7 +155,7 @@ def read_digits(path: Path) -> SpokenDigits:
 
 @cache
 def _taken(path: Path, split: Part, unseen: str | None) -> NDArray[np.int64]:
-    """The numbers of the recordings of a split."""
+    """Return the indices of the recordings of a split."""
     digits = read_digits(path)
     known = sorted(set(digits.speaker.tolist()))
     if unseen is not None and unseen not in known:

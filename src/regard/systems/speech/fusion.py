@@ -1,4 +1,4 @@
-"""A language model of another run beside CTC: shallow fusion."""
+"""Shallow fusion: CTC decoding with the language model of another run."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Fusion:
     """Settings of shallow fusion.
 
     Attributes:
-        folder: of the run with the language model.
-        weight: of its log-probability.
-        bonus: per token.
+        folder: folder of the run with the language model.
+        weight: weight of its log-probability.
+        bonus: score added per token.
     """
 
     folder: Path
@@ -27,10 +27,10 @@ class Fusion:
     bonus: float
 
     def model(self, symbols: Tokenizer, device: Any) -> FusionLanguageModel:
-        """Return the language model with its token for each symbol; those that it lacks are unknown words to it.
+        """Load the language model and map each symbol to its token; missing symbols map to the unknown word.
 
         Raises:
-            ValueError: the run has no language model, or one that knows none of the symbols.
+            ValueError: the run has no language model, or its vocabulary contains none of the symbols.
         """
         loaded = load(self.folder, device=device)
         texts = loaded.task.encoders.get(loaded.task.question)

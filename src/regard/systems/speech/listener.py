@@ -1,4 +1,4 @@
-"""Listen, attend and spell, with CTC beside it if wanted."""
+"""Listen, Attend and Spell, optionally trained and decoded jointly with CTC."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from regard.systems.speech.frames import FrameEncoderConfig, frames_encoder, sta
 
 
 class Listener(Bahdanau):
-    r"""A decoder that attends to the states of a recording; its energies know where it looked before.
+    r"""Attentional speech recogniser with location-aware attention.
 
     .. math:: e_{is} = v^\top \tanh(W s_{i-1} + V h_s + U f_{is}), \quad f_i = F * a_{i-1}
 
-    With `ctc` the encoder is trained by both:
+    With `ctc` the encoder is trained with both losses:
     :math:`L = (1 - \lambda) L_{att} + \lambda L_{ctc}`.
 
     Args:
@@ -31,8 +31,8 @@ class Listener(Bahdanau):
         encoder: encoder of the recording; here also any module that returns `Encoded`.
         embedding_dim: width of the embeddings of symbols.
         hidden_dim: width of the decoder.
-        attention: attention to the states: a score by name or all options in a recipe, here also a reader, or (query
-            width, key width) -> reader; null for the additive score with location features.
+        attention: attention to the states: in a recipe a score by name or all options; in Python also a reader, or a
+            function (query width, key width) -> reader; null for the additive score with location features.
         cells: recurrent cells of the decoder, by kind or with all their arguments.
         dropout: dropout of the embeddings and of the readout.
         scale: largest entry of an embedding at initialisation; null in a recipe for 0.1.
@@ -40,7 +40,8 @@ class Listener(Bahdanau):
 
     Chan et al. 2016, "Listen, Attend and Spell"; Chorowski et al. 2015, "Attention-Based Models for Speech
     Recognition", equation 9 (location features); Kim, Hori & Watanabe 2017, "Joint CTC-Attention Based End-to-End
-    Speech Recognition", equation 8. The decoder is that of Bahdanau; the paper's looks with the state after the symbol.
+    Speech Recognition", equation 8. The decoder is that of Bahdanau; in the paper, the query is the state after the
+    symbol.
 
     >>> import torch
     >>> encoder = FrameEncoderConfig(hidden_dim=6, pyramid=1)
@@ -81,18 +82,18 @@ class Listener(Bahdanau):
     def forward(
         self, source: Tensor, source_lengths: Tensor | None, target: Tensor, feed: NextInput | None = None
     ) -> ModelOutput:
-        """Teacher forcing; -log p(target | source) of each sequence by CTC is the extra `"ctc"`, [B]."""
+        """Teacher forcing; the extra `"ctc"` [B] is the CTC loss -log p(target | source) per sequence."""
         encoded = self.encode(source, source_lengths)
         predicted = self.unroll(target, self._start(encoded), feed)
         if self.ctc is None:
             return predicted
         labels = target[:, 1:]  # without BOS
-        # The last symbol of the longest row was not given to the decoder: it is EOS, which is no label either.
+        # The decoder input lacks the last symbol of the longest row. That is EOS, which is no CTC label either.
         counts = (labels > EOS).sum(1) + (labels == UNK).sum(1)
         return predicted._replace(extras={**predicted.extras, "ctc": self._ctc_losses(encoded, labels, counts)})
 
     def emissions(self, source: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Return log p(symbol | state) by CTC, [B, T', V], and the number of states, [B]."""
+        """Return the CTC log-probabilities of all states, [B, T', V], and the number of states, [B]."""
         assert self.ctc is not None, "the listener was trained without CTC"
         encoded = self.encode(source, lengths)
         return self.ctc.log_probs(encoded.states), state_counts(encoded)

@@ -1,4 +1,4 @@
-"""Recordings in files of their own, with transcripts in a table or in JSON."""
+"""Reader of audio files with transcripts in a table or in JSON lines."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from regard.data.pictures.members import split_member
 
 @dataclass(frozen=True)
 class Recordings(DataReader):
-    """Reads lines of a path, a tab and a transcript; of a `.jsonl` file objects with `recording` and `transcript`.
+    """Reads lines of path, tab and transcript, or a `.jsonl` file of objects with `recording` and `transcript`.
 
-    Paths are relative to the file's folder, `sounds.zip:name.wav` among them.
+    Paths are relative to the folder of the file, and may name a member of an archive: `sounds.zip:name.wav`.
 
     >>> from tempfile import mkdtemp
     >>> path = Path(mkdtemp()) / "mine.tsv"
@@ -46,7 +46,7 @@ class Recordings(DataReader):
         return Example(fields if transcript or not self.questions else {"recording": str(path)}, where)
 
     def _of_columns(self, text: str) -> tuple[str, str] | str:
-        """Path and transcript; a sentence where there is none."""
+        """Return path and transcript, or an error message for an invalid line."""
         name, _, transcript = text.partition("\t")
         return self._both(name, transcript) or "a line has the path of a recording, a tab and its transcript"
 

@@ -1,4 +1,4 @@
-"""Recipe sections of speech: its data with their features, augmentation, and joint decoding."""
+"""Recipe sections of speech: data and features, augmentation, and joint decoding."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ class FeaturesSection(Section):
     rate: int = Field(16000, ge=1000, le=192000)
     """Samples per second; recordings of another rate are resampled."""
     window: float = Field(0.025, gt=0, le=1)
-    """Seconds per frame."""
+    """Length of a frame in seconds."""
     hop: float = Field(0.010, gt=0, le=1)
-    """Seconds from one frame to the next."""
+    """Hop between frames in seconds."""
     mels: int = Field(40, ge=1, le=512)
-    """Number of bands."""
+    """Number of mel bands."""
     low: float = Field(0.0, ge=0)
-    """The beginning of the lowest band, in Hz."""
+    """Lower edge of the lowest band in Hz."""
     high: float | None = Field(None, gt=0)
-    """The end of the highest band, in Hz; None for half of the rate."""
+    """Upper edge of the highest band in Hz; None for half of the sampling rate."""
     floor: float = Field(1e-6, gt=0)
-    """The least energy of a band; what lies below counts as silence."""
+    """Floor of the energy of a band; lower energies are clamped to it."""
     deltas: Literal[0, 1, 2] = 0
-    """Derivatives in time beside the bands: none, velocity, and acceleration."""
+    """Number of time derivatives appended to the bands: none, velocity (delta), and acceleration (delta-delta)."""
     normalise: Literal["utterance", "corpus", "none"] = "utterance"
-    """Mean 0 and variance 1 of each band in every recording, over the training data, or not at all."""
+    """Normalisation of each band to mean 0 and variance 1: per recording, over the training data, or none."""
 
     @model_validator(mode="after")
     def _fitting(self) -> FeaturesSection:
@@ -57,38 +57,38 @@ class NarrowFeatures(FeaturesSection):
 
 
 class SpecAugmentSection(Section):
-    """SpecAugment: stretches of time and bands that are hidden in training, anew in each epoch."""
+    """SpecAugment: time spans and bands are masked in training, differently in each epoch."""
 
     frequency_masks: int = Field(2, ge=0)
-    """Number of hidden bands."""
+    """Number of frequency masks."""
     frequency_width: int = Field(8, ge=0)
-    """The widest hidden band, in features."""
+    """Maximum width of a frequency mask in bands."""
     time_masks: int = Field(2, ge=0)
-    """Number of hidden stretches of time."""
+    """Number of time masks."""
     time_width: int = Field(30, ge=0)
-    """The longest hidden stretch, in frames."""
+    """Maximum length of a time mask in frames."""
     time_share: float = Field(0.2, ge=0, le=1)
-    """The longest hidden stretch, as a share of the recording."""
+    """Maximum length of a time mask as a share of the recording."""
     time_warp: int = Field(0, ge=0)
-    """Frames by which a random point of time is moved at most."""
+    """Maximum shift of the time warp in frames."""
 
 
 class VoicesSection(Section):
-    """Other voices: recordings are changed at random in training, anew in each epoch."""
+    """Voice perturbation: speed, vocal tract length and gain change at random in training, anew in each epoch."""
 
     speed: float = Field(0.15, ge=0, le=0.5)
-    """Share by which a recording becomes longer or shorter."""
+    """Maximum relative change of the duration of a recording."""
     tract: float = Field(0.15, ge=0, le=0.5)
-    """Share by which all frequencies move, as those of a shorter or longer vocal tract."""
+    """Maximum relative shift of all frequencies, as by a shorter or longer vocal tract."""
     gain: float = Field(6.0, ge=0, le=60)
-    """Decibels by which a recording becomes louder or softer."""
+    """Maximum change of the level in decibels."""
 
 
 class SpeechTraining(Section):
     """Keys of `train` that belong to speech."""
 
     voices: VoicesSection | None = None
-    """Random changes of speed, vocal tract and gain; None for none."""
+    """Voice perturbation: speed, vocal tract length and gain; None for none."""
 
     spec_augment: SpecAugmentSection | None = None
     """SpecAugment; None for none."""
@@ -102,32 +102,32 @@ class SpeechDecoding(Section):
     language_model: str | None = None
     """Folder of a run whose language model has the same tokens, for prefix beam search of the model `ctc`."""
     language_weight: float = Field(0.5, ge=0)
-    """Weight of its log-probability."""
+    """Weight of the log-probability of the language model."""
     language_bonus: float = 0.0
-    """Added per token, since a language model prefers short outputs."""
+    """Bonus per token, which compensates for the preference of a language model for short outputs."""
 
 
 class TonesData(GeneratedData):
-    """Strings of syllables, spoken by synthetic speakers in noise; test has speakers that train does not have."""
+    """Generated strings of syllables by synthetic speakers in noise; test speakers are unseen in training."""
 
     made: ClassVar[str] = "regard.systems.speech.tones:Tones"
 
     format: Literal["tones"]
     """Selects this format."""
     train_size: int = Field(2000, ge=1)
-    """Strings to learn from."""
+    """Number of strings to train on."""
     valid_size: int = Field(200, ge=1)
-    """Strings to validate on."""
+    """Number of strings to validate on."""
     test_size: int = Field(300, ge=1)
-    """Strings to test on."""
+    """Number of strings to test on."""
     shortest: int = Field(1, ge=1)
-    """The fewest syllables of a string."""
+    """Minimum number of syllables in a string."""
     longest: int = Field(5, ge=1, le=100)
-    """The most syllables of a string."""
+    """Maximum number of syllables in a string."""
     speakers: int = Field(20, ge=1)
     """Number of speakers of each split."""
     seed: int = 0
-    """Another seed, other speakers and strings."""
+    """Random seed of speakers and strings."""
     features: NarrowFeatures = NarrowFeatures()
     """Features of a recording."""
 
@@ -146,23 +146,23 @@ class FsddData(DataSection):
     root: Path | None = None
     """Folder of the archive; None for the current one."""
     file: DataFile = "fsdd.npz"
-    """The archive: audio, offsets, label, speaker, index and rate."""
+    """File name of the archive with audio, offsets, label, speaker, index and rate."""
     shortest: int = Field(1, ge=1)
-    """The fewest digits of a string."""
+    """Minimum number of digits in a string."""
     longest: int = Field(1, ge=1, le=100)
-    """The most digits of a string; 1 for single recordings."""
+    """Maximum number of digits in a string; 1 for single recordings."""
     gap: float = Field(0.1, ge=0, le=10)
-    """The longest gap between two digits, in seconds."""
+    """Maximum gap between two digits in seconds."""
     unseen: str | None = None
-    """The speaker of the test, whom training never hears; None for a test on other takes of the same speakers."""
+    """Test speaker, excluded from training; None to test on other takes of the training speakers."""
     train_size: int | None = Field(None, ge=1)
-    """Strings to learn from; None for every recording once, of single digits."""
+    """Number of strings to train on; None for each recording once, as single digits."""
     valid_size: int | None = Field(None, ge=1)
-    """Strings to validate on, likewise."""
+    """Number of strings to validate on; None for each recording once, as single digits."""
     test_size: int | None = Field(None, ge=1)
-    """Strings to test on, likewise."""
+    """Number of strings to test on; None for each recording once, as single digits."""
     seed: int = 0
-    """Another seed, other strings."""
+    """Random seed of the strings."""
     features: NarrowFeatures = NarrowFeatures()
     """Features of a recording."""
 
@@ -183,7 +183,7 @@ class FsddData(DataSection):
 
 
 class RecordingsData(SplitFiles):
-    """Recordings of one's own: lines of a path, a tab and a transcript, or JSON objects with both."""
+    """Recordings in audio files: lines of path, tab and transcript, or JSON objects with both."""
 
     format: Literal["recordings"]
     """Selects this format."""
@@ -200,7 +200,7 @@ _CTC = "ctc"
 
 
 def check_training(recipe: Recipe) -> None:
-    """Labels that are smoothed are those of a decoder, and windows are of running text."""
+    """Check that label smoothing is used with a decoder only, and that there are no windows of running text."""
     if recipe.train.label_smoothing and recipe.model.kind == _CTC:
         raise ValueError("label_smoothing is of a decoder, and the model ctc has none; leave it out")
     if recipe.train.batch.window is not None:
@@ -211,7 +211,7 @@ def check_training(recipe: Recipe) -> None:
 
 
 def check_decoding(recipe: Recipe) -> None:
-    """Frames are not sampled; scores of both kinds are of a listener that was trained with both."""
+    """Check the search: no sampling of frames, and joint decoding only for a listener trained with CTC."""
     decode = own_keys(recipe.decode, SpeechDecoding)
     if decode.language_model is not None and (recipe.model.kind != _CTC or recipe.search().strategy != "beam"):
         raise ValueError("language_model is for the model ctc with strategy 'beam'; leave it out")

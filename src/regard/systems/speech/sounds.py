@@ -1,4 +1,4 @@
-"""Sounds as a task reads them: samples with their rate, from a file, bytes, a mapping or a generated example."""
+"""Audio inputs: samples with their rate, from a file, bytes, a mapping or a generated example."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Sound:
     """One channel of samples.
 
     Attributes:
-        name: for messages.
+        name: name in messages.
         rate: samples per second.
-        audio: samples, or what makes them when they are first needed: many passes over examples need none.
-        note: a sentence about what was noticed in its file; None for an ordinary one.
+        audio: samples, or a function that loads them on demand, since many passes over examples need no samples.
+        note: warning about the file; None if there is none.
     """
 
     name: str
@@ -33,15 +33,15 @@ class Sound:
 
     @cached_property
     def samples(self) -> NDArray[np.float32]:
-        """Samples, float32 [T], full scale is 1."""
+        """Samples, float32 [T], with full scale 1."""
         return self.audio() if callable(self.audio) else self.audio
 
     def at(self, rate: int) -> NDArray[np.float32]:
-        """Return the samples at another rate."""
+        """Return the samples resampled to another rate."""
         return resample(self.samples, self.rate, rate)
 
     def notes(self, rate: int) -> list[str]:
-        """Return sentences about a recording that a model of another rate hears, or that is cut off or silent."""
+        """Return warnings about a recording that is resampled for the model, truncated or silent."""
         found = [] if self.note is None else [self.note]
         if self.rate != rate:
             lost = f"; nothing is above {self.rate // 2:,} Hz" if self.rate < rate else ""
@@ -53,7 +53,7 @@ def sound_of(given: Any) -> Sound:
     """Return a sound from a path, the bytes of a file, or a mapping with `recording` (and `rate`, of an array).
 
     Raises:
-        DataError: it is no recording; the sentence names it.
+        DataError: the argument is not a recording; the message names it.
 
     >>> sound_of({"recording": np.zeros(5, np.float32), "rate": 8000})
     Sound(name='the recording', rate=8000, note='the recording: every sample is 0: it is silent')

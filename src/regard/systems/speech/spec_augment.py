@@ -1,4 +1,4 @@
-"""SpecAugment: masks over time and frequency, as a function of the seed, the epoch and the example."""
+"""SpecAugment: masks over time and frequency, deterministic in seed, epoch and example."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ _STREAM = 0x5BEC  # keeps these draws apart from others of the same seed, epoch 
 
 @dataclass(frozen=True, kw_only=True)
 class SpecAugment:
-    r"""Hides stretches of time and bands of frequency of a training spectrogram, and may bend its time.
+    r"""Masks time spans and frequency bands of a training spectrogram, optionally after a time warp.
 
     Each mask has a width f ~ U[0, F] and begins at f_0 ~ U[0, C - f]; likewise t ~ U[0, T_max] and t_0 ~ U[0, T - t]
     in time, with T_max = min(`time_width`, `time_share` T). Hidden values are 0, the mean of normalised features. The
-    warp moves a random frame by w ~ U[-W, W], and stretches what lies on each side of it.
+    warp moves a random frame by w ~ U[-W, W], and stretches the frames on each side linearly.
 
-    An example gets the same masks in every run of a seed, in whichever batch it stands: a resumed run is the same run.
+    The masks of an example depend on seed and epoch only, not on its batch, so a resumed run reproduces them.
 
     Attributes:
-        frequency_masks: how many bands are hidden.
-        frequency_width: F, the widest band.
-        time_masks: how many stretches of time are hidden.
-        time_width: the longest stretch, in frames.
-        time_share: the longest stretch, as a share of the recording (p of the paper).
-        time_warp: W, in frames; 0 for none.
+        frequency_masks: number of frequency masks.
+        frequency_width: F, maximum width of a frequency mask.
+        time_masks: number of time masks.
+        time_width: maximum length of a time mask in frames.
+        time_share: maximum length of a time mask as a share of the recording (p in the paper).
+        time_warp: W, maximum shift in frames; 0 for none.
 
     Park et al. 2019, "SpecAugment: A Simple Data Augmentation Method for Automatic Speech Recognition", section 2. The
     defaults are a third of its policy LD, whose recordings are of 10 seconds and more. Its warp moves a
@@ -58,14 +58,14 @@ class SpecAugment:
     def __call__(
         self, features: Tensor, lengths: Tensor | None, examples: Sequence[int], *, seed: int, epoch: int
     ) -> Tensor:
-        """Features [B, T, C] with parts of them hidden; padding stays as it is.
+        """Mask features [B, T, C]; padding is unchanged.
 
         Args:
-            features: normalised, so that 0 is their mean.
-            lengths: [B], frames of each; None where all are T.
-            examples: [B], the index of each in its data set.
-            seed: of the run.
-            epoch: the number of the epoch.
+            features: normalised features, whose mean is 0.
+            lengths: [B], lengths in frames; None if all are T.
+            examples: [B], index of each example in its data set.
+            seed: random seed of the run.
+            epoch: index of the epoch.
         """
         if features.dim() != 3 or len(examples) != len(features):
             raise ValueError(
@@ -89,21 +89,22 @@ class SpecAugment:
 
 
 def _stretches(draws: Tensor, longest: Tensor, ends: Tensor, size: int) -> Tensor:
-    """Booleans [B, size], True in any of the stretches that two draws each decide, width and beginning."""
+    """Return a mask [B, size], True inside any span; two draws determine the width and start of each span."""
     width = (draws[:, 0::2] * (longest.unsqueeze(1) + 1)).long()  # [B, M], 0 to longest
-    begin = (draws[:, 1::2] * (ends.unsqueeze(1) - width + 1)).long()
-    places = torch.arange(size, device=draws.device)[None, :, None]
+    begin = (draws[:, 1::2] * (ends.unsqueeze(1) - width + 1)).long()  # [B, M]
+    places = torch.arange(size, device=draws.device)[None, :, None]  # [1, size, 1]
     return ((places >= begin.unsqueeze(1)) & (places < (begin + width).unsqueeze(1))).any(2)
 
 
 def _warped(features: Tensor, ends: Tensor, draws: Tensor, reach: int) -> Tensor:
-    """Features whose frame c stands at c + w, with linear interpolation in between; recordings too short stay."""
+    """Warp time so that frame c moves to c + w, with linear interpolation; short recordings are unchanged."""
     room = ends - 1 - 2 * reach
     centre = reach + (draws[:, 0] * room.clamp(min=0)).floor()
     moved = centre + ((2.0 * draws[:, 1] - 1.0) * reach).round()
     last = (ends - 1).double()
     places = torch.arange(features.shape[1], device=features.device, dtype=torch.float64).expand(len(features), -1)
     centre, moved, last = centre.unsqueeze(1), moved.unsqueeze(1), last.unsqueeze(1)
+    # Inverse map: the source position of each output frame, linear on either side of the moved frame, [B, T].
     before = places * centre / moved.clamp(min=1.0)
     after = centre + (places - moved) * (last - centre) / (last - moved).clamp(min=1.0)
     source = torch.where(places < moved, before, after)
@@ -113,4 +114,5 @@ def _warped(features: Tensor, ends: Tensor, draws: Tensor, reach: int) -> Tensor
     upper = (lower + 1).clamp(max=features.shape[1] - 1)
     share = (source - lower).to(features.dtype).unsqueeze(2)
     left, right = (features.gather(1, index.unsqueeze(2).expand_as(features)) for index in (lower, upper))  # [B, T, C]
+    # Exact copies where no interpolation is needed: lerp would turn 0 * inf or 0 * NaN in `right` into NaN.
     return torch.where(share > 0, torch.lerp(left, right, share), left)

@@ -1,4 +1,4 @@
-"""From a recording to what is said: CTC, attention, or both."""
+"""The speech task: transcription by CTC, attention, or both."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from regard.tasks.tokenizers import tokens_field
 
 @dataclass(frozen=True)
 class SpeechBatch:
-    """Recordings as frames, and transcripts, which have a beginning and an end."""
+    """Recordings as frames, and transcripts with BOS and EOS."""
 
     recording: Tensor  # [B, T, F]
     recording_lengths: Tensor  # [B]
@@ -67,10 +67,10 @@ class Transcription(Task):
 
     Attributes:
         encoders: the features of "recording" and the tokenizer of "transcript".
-        smoothing: of the labels of a decoder.
-        ctc_weight: of CTC in joint decoding; None for its weight in training.
-        fusion: a language model beside CTC; None for none.
-        language_model: that of `fusion`, once the task is bound to a model.
+        smoothing: label smoothing of a decoder.
+        ctc_weight: weight of CTC in joint decoding; None for its weight in training.
+        fusion: settings of shallow fusion with CTC; None for none.
+        language_model: the language model of `fusion`, set by `bind`.
     """
 
     question: ClassVar[str] = "recording"
@@ -101,7 +101,7 @@ class Transcription(Task):
 
     @property
     def features(self) -> SoundFeatures:
-        """From a recording to frames."""
+        """The feature extractor of recordings."""
         found = self.encoders["recording"]
         assert isinstance(found, SoundFeatures)
         return found
@@ -138,13 +138,13 @@ class Transcription(Task):
 
     def _ctc_loss(self, model: nn.Module, spoken: SpeechBatch) -> Tensor:
         log_probs, counts = _emissions(model, spoken.recording, spoken.recording_lengths)
-        labels = spoken.transcript[:, 1:-1]  # what lies past the length of a row may be its EOS
+        labels = spoken.transcript[:, 1:-1]  # without BOS and EOS; in shorter rows EOS is past the length
         sizes = (spoken.transcript_lengths - 2).clamp(min=0)  # a captured batch has rows of nothing but padding
         lengths = ctc_lengths(log_probs, labels, counts, sizes, blank=PAD)
         return ctc_losses(log_probs, labels, *lengths, blank=PAD).sum()
 
     def data_warnings(self, model: nn.Module, corpus: Corpus | None) -> list[str]:
-        """Transcripts with more symbols than the encoder leaves states have no alignment, and teach CTC nothing."""
+        """Return warnings about transcripts longer than their encoder states: these have no CTC alignment."""
         encoder: Any = getattr(model, "encoder", None)
         if corpus is None or getattr(model, "ctc", None) is None or not hasattr(encoder, "output_lengths"):
             return []
@@ -175,18 +175,18 @@ class Transcription(Task):
         return fields["recording"]
 
     def input_warnings(self, model: Any, texts: Sequence[Any]) -> list[str]:
-        """Recordings that are resampled, cut off or silent."""
+        """Return warnings about recordings that are resampled, truncated or silent."""
         return [note for one in texts for note in self._notes(one)]
 
     def _notes(self, given: Any) -> list[str]:
         try:
             return self.parse(given).notes(self.features.mel.rate)
-        except TextError:  # which the answer to it says
+        except TextError:  # prediction reports it as the answer to this input
             return []
 
     def predict(self, model: Any, texts: Sequence[Any], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
         sounds = [self.parse(one) for one in texts]
-        if search.coverage:  # the search counts frames, not states, so that it would miss states that are padding
+        if search.coverage:  # the search counts frames, not states, and would not mask padding states
             batch = 1
         answers: list[list[Prediction]] = [[] for _ in sounds]
         for part, source, lengths in self._batches(sounds, batch, device_of(model)):
@@ -208,7 +208,7 @@ class Transcription(Task):
         ]
 
     def _joint(self, model: Any) -> Any:
-        """Return the model with the scores of its CTC head, where it has one and they count."""
+        """Wrap a model for joint decoding if it has a CTC head with a non-zero weight."""
         members = getattr(model, "models", [model])
         if any(getattr(one, "ctc", None) is None for one in members):
             return model
@@ -223,7 +223,7 @@ class Transcription(Task):
         return JointCTC(model, emissions, weight=weight, blank=PAD)
 
     def _by_ctc(self, log_probs: Tensor, counts: Tensor, lengths: Tensor, search: Search) -> list[list[Prediction]]:
-        """Return the transcripts of frames [B, T', V], with the posterior of their alignments."""
+        """Decode CTC log-probabilities [B, T', V] to transcripts with the posteriors of their alignments."""
         if search.strategy == "sample":
             raise ValueError("the model ctc is decoded with strategy 'greedy' or 'beam'; it draws no samples")
         if search.strategy == "greedy":
@@ -244,7 +244,7 @@ class Transcription(Task):
         ]
 
     def _transcribed(self, one: Transcript, log_probs: Tensor, frames: int) -> Prediction:
-        """Return the answer of one row, whose states are [T', V]; a symbol's log-probability is its largest."""
+        """Return the prediction for one row [T', V]; the log-probability of a symbol is its maximum over states."""
         alignment = None
         if one.tokens:
             alignment = _normalised_posterior(log_probs, one.tokens)
@@ -278,14 +278,14 @@ class Transcription(Task):
         )
 
     def _times(self, states: int, frames: int) -> tuple[str, ...]:
-        """The time at which each state of a recording begins."""
+        """Return the start time of each encoder state."""
         step = self.features.mel.hop * frames / max(1, states)
         return tuple(f"{number * step:.2f}s" for number in range(states))
 
     def _batches(
         self, sounds: Sequence[Sound], size: int, device: torch.device
     ) -> Iterator[tuple[list[int], Tensor, Tensor]]:
-        """Yield which recordings, their frames [B, T, F] and lengths [B], those of similar length side by side."""
+        """Yield batches of recordings of similar length: indices, frames [B, T, F] and lengths [B]."""
         order = sorted(range(len(sounds)), key=lambda index: len(sounds[index].samples) / sounds[index].rate)
         for begin in range(0, len(order), size):
             part = order[begin : begin + size]
@@ -294,7 +294,7 @@ class Transcription(Task):
             yield part, nn.utils.rnn.pad_sequence(frames, batch_first=True).to(device), lengths
 
     def _posterior(self, model: Any, sound: Sound, text: str, states: int) -> Tensor | None:
-        """Return what the CTC head of a listener says of the symbols of its answer, [U, T']; None without one."""
+        """Return the CTC posterior of the symbols of a listener's answer, [U, T']; None without a CTC head."""
         ids = self.symbols.encode(text)
         if not isinstance(model, Listener) or model.ctc is None or not ids:
             return None
@@ -304,7 +304,7 @@ class Transcription(Task):
         return _normalised_posterior(log_probs[0], ids)[:, :states]
 
     def panels(self, model: Any, text: Any, search: Search, *, head: int | None = None) -> list[Panel]:
-        """Return the spectrogram, and below it where each symbol was heard."""
+        """Return the spectrogram, and the alignment of each symbol below it."""
         no_head(head)
         (found,) = self.predict(model, [text], search)[0][:1]
         drawn = found.drawn()
@@ -321,7 +321,7 @@ class Transcription(Task):
 
 
 def _augmentation(recipe: Recipe, features: SoundFeatures) -> SoundAugmentation | None:
-    """Return the random changes that a recipe names; None for none."""
+    """Return the augmentation of a recipe; None for none."""
     train = own_keys(recipe.train, SpeechTraining)
     if train.voices is None and train.spec_augment is None:
         return None
@@ -331,12 +331,12 @@ def _augmentation(recipe: Recipe, features: SoundFeatures) -> SoundAugmentation 
 
 
 def _member(model: Any) -> Any:
-    """The model, or the first one of an ensemble."""
+    """Return the model, or the first member of an ensemble."""
     return getattr(model, "models", [model])[0]
 
 
 def _emissions(model: Any, source: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """Log-probabilities [B, T', V] of a CTC model, or the mean of several, and the number of states [B]."""
+    """Return the log-probabilities [B, T', V] of a CTC model or ensemble, and the number of states [B]."""
     predicted = model(source, lengths)
     counts = predicted.state
     if not isinstance(counts, Tensor):  # an ensemble
@@ -345,14 +345,14 @@ def _emissions(model: Any, source: Tensor, lengths: Tensor) -> tuple[Tensor, Ten
 
 
 def _normalised_posterior(log_probs: Tensor, tokens: Sequence[int]) -> Tensor:
-    """From states [T', V] and U symbols to weights [U, T']: the posterior of each symbol, divided by its sum."""
+    """Return the posterior of each of U symbols over states, normalised to sum 1: [T', V] -> [U, T']."""
     labels = torch.tensor([list(tokens)], device=log_probs.device)
     posterior = ctc_alignment(log_probs.double().unsqueeze(0), labels, blank=PAD).posterior[0]
     return (posterior / posterior.sum(1, keepdim=True).clamp(min=1e-12)).float().cpu()
 
 
 def _states(model: Any, lengths: Tensor) -> list[int | None]:
-    """The number of states of each recording; None of an encoder that does not say it."""
+    """Return the number of states per recording; None for encoders without `output_lengths`."""
     encoder: Any = getattr(model, "encoder", None)
     if not hasattr(encoder, "output_lengths"):
         return [None] * len(lengths)

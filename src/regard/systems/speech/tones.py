@@ -1,4 +1,4 @@
-"""Speech of a machine: syllables of a source and formants, by synthetic speakers, in noise."""
+"""Synthetic speech: source-filter syllables of synthetic speakers in noise."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from regard.systems.speech.sounds import Sound
 RATE = 8000
 WORDS = tuple(f"{consonant}{vowel}" for consonant in "bms" for vowel in "aiu")
 _FORMANTS = {"a": (730, 1090, 2440), "i": (270, 2290, 3010), "u": (300, 870, 2240), "m": (250, 1000, 2200)}
-_WIDTHS = (80.0, 110.0, 170.0)  # of the formants, in Hz
+_WIDTHS = (80.0, 110.0, 170.0)  # bandwidths of the formants in Hz
 _PARTS: tuple[Part, ...] = ("train", "valid", "test")
-_SPEAKERS, _STRINGS = 0x70E5, 0x57E1  # keep the draws of speakers and of strings apart
+_SPEAKERS, _STRINGS = 0x70E5, 0x57E1  # separate random streams for speakers and strings
 
 Floats = NDArray[np.float64]
 
@@ -50,15 +50,15 @@ class Tones(Generated):
     """Strings of syllables: "recording" is a `Sound` of 8 kHz, "transcript" the syllables, "sa bi mu".
 
     A syllable is a consonant (b a burst, m a hum, s a hiss) and a vowel (a, i, u): harmonics of the pitch of a speaker
-    under three formants. Pitch, formants and speed differ between speakers and waver in a string; there is noise of 12
-    to 30 dB below the voice. Valid and test have speakers that train does not have.
+    under three formants. Pitch, formants and speed differ between speakers and vary within a string. Noise is 12 to
+    30 dB below the voice. Speakers are disjoint between splits.
 
     Args:
         split: "train", "valid" or "test".
-        size: how many examples.
-        shortest, longest: how many syllables a string has.
-        speakers: how many there are in train; as many are in valid, and as many in test.
-        seed: another seed, other speakers and strings.
+        size: number of examples.
+        shortest, longest: minimum and maximum number of syllables in a string.
+        speakers: number of speakers in each split.
+        seed: random seed of speakers and strings.
 
     >>> example = Tones(size=1).example(0)
     >>> example.fields["transcript"], example.fields["recording"].rate
@@ -94,13 +94,13 @@ class Tones(Generated):
 
 
 def synthesise(words: list[str], speaker: Speaker, rng: np.random.Generator, *, noise: float) -> NDArray[np.float32]:
-    """Return a string of syllables in the voice of a speaker, float32 [T] within ±1.
+    """Synthesise a string of syllables in the voice of a speaker, float32 [T] within ±1.
 
     Args:
-        words: of `WORDS`.
-        speaker: of the voice.
-        rng: of the wavering and the noise.
-        noise: decibels by which it lies below the voice.
+        words: syllables out of `WORDS`.
+        speaker: the speaker.
+        rng: random generator of the variation and the noise.
+        noise: level of the noise in decibels below the voice.
     """
     parts = [np.zeros(_size(0.05))]
     for consonant, vowel in map(tuple, words):
@@ -123,7 +123,7 @@ def _consonant(name: str, speaker: Speaker, rng: np.random.Generator) -> list[Fl
 
 
 def _voiced(name: str, seconds: float, speaker: Speaker) -> Floats:
-    """Harmonics of the pitch, each as strong as three resonances let it pass."""
+    """Return a voiced sound: harmonics of the pitch, filtered by three formant resonances."""
     size = _size(seconds / speaker.speed)
     time = np.arange(size) / RATE
     harmonics = speaker.pitch * np.arange(1, int(RATE / 2 / speaker.pitch) + 1)
@@ -135,7 +135,7 @@ def _voiced(name: str, seconds: float, speaker: Speaker) -> Floats:
 
 
 def _noise(seconds: float, low: float, high: float, rng: np.random.Generator) -> Floats:
-    """Noise between two frequencies."""
+    """Return noise between two frequencies."""
     size = _size(seconds)
     bins = np.fft.rfftfreq(size, 1.0 / RATE)
     wave: Floats = np.fft.irfft(np.fft.rfft(rng.standard_normal(size)) * ((bins >= low) & (bins <= high)), size)
@@ -143,7 +143,7 @@ def _noise(seconds: float, low: float, high: float, rng: np.random.Generator) ->
 
 
 def _shaped(wave: Floats) -> Floats:
-    """A sound that rises and falls within 8 ms."""
+    """Apply fade-in and fade-out of 8 ms."""
     ramp = min(_size(0.008), len(wave) // 2)
     envelope = np.minimum(1.0, np.minimum(np.arange(1, len(wave) + 1), np.arange(len(wave), 0, -1)) / max(1, ramp))
     return wave * envelope

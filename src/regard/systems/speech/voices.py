@@ -1,4 +1,4 @@
-"""Other voices from the same recordings: speed, length of the vocal tract, and gain, changed at random in training."""
+"""Voice perturbation: random changes of speed, vocal tract length and gain in training."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _STREAM = 0x701CE  # keeps these draws apart from others of the same seed, epoch
 
 @dataclass(frozen=True, kw_only=True)
 class Voices:
-    r"""Changes log-mel frames as if another speaker had said them.
+    r"""Perturbs log-mel frames to simulate other speakers.
 
     .. math:: X'_{tm} = X\bigl(t / s,\ \mathrm{mel}(\alpha\, \mathrm{hz}(m))\bigr) + g, \qquad
               s \sim U[1 - S, 1 + S], \quad \alpha \sim U[1 - A, 1 + A], \quad g \sim U[-G, G]
 
-    X is read between frames and bands by linear interpolation; places outside of the bands take the outermost one.
-    A recording of T frames becomes one of ⌈s T⌉.
+    X is interpolated linearly between frames and bands; positions outside the bands use the outermost band. A recording
+    of T frames gets ⌈s T⌉ frames.
 
-    An example gets the same changes in every run of a seed, in whichever batch it stands.
+    The changes of an example depend on seed and epoch only, not on its batch.
 
     Attributes:
-        speed: S, share by which a recording becomes longer or shorter.
-        tract: A, share by which all frequencies move.
-        gain: G, in decibels.
+        speed: S, maximum relative change of the duration.
+        tract: A, maximum relative shift of all frequencies.
+        gain: G, maximum change of the level in decibels.
 
     Jaitly & Hinton 2013, "Vocal Tract Length Perturbation (VTLP) improves speech recognition"; Ko et al. 2015, "Audio
     augmentation for speech recognition" (speed). Here both act on frames, not on samples: the speed leaves the pitch as
@@ -60,11 +60,11 @@ class Voices:
 
         Args:
             bands: [B, T, F], log-mel energies.
-            lengths: [B], frames of each.
-            examples: [B], the index of each in its data set.
-            mel: the filters.
-            seed: of the run.
-            epoch: the number of the epoch.
+            lengths: [B], lengths in frames.
+            examples: [B], index of each example in its data set.
+            mel: the mel filter bank.
+            seed: random seed of the run.
+            epoch: index of the epoch.
         """
         draws = torch.from_numpy(2.0 * uniform_draws(examples, 3, seed, epoch, _STREAM) - 1.0)  # [B, 3] in [-1, 1)
         speed, tract, gain = 1.0 + self.speed * draws[:, 0], 1.0 + self.tract * draws[:, 1], self.gain * draws[:, 2]
@@ -72,15 +72,15 @@ class Voices:
         steps = torch.arange(int(after.max()), dtype=torch.float64)
         times = steps / speed.unsqueeze(1)  # [B, T']
         last = (lengths - 1).clamp(min=0).unsqueeze(1)
-        found = _between(bands.double(), times.minimum(last), 1)
-        found = _between(found, _warped_bands(tract, mel), 2)
-        found = found + gain[:, None, None] * (math.log(10.0) / 10.0)
+        found = _between(bands.double(), times.minimum(last), 1)  # [B, T', F]
+        found = _between(found, _warped_bands(tract, mel), 2)  # [B, T', F]
+        found = found + gain[:, None, None] * (math.log(10.0) / 10.0)  # decibels to natural log of energy
         real = steps < after.unsqueeze(1)  # [B, T']
         return found.masked_fill(~real.unsqueeze(2), 0.0).to(bands.dtype), after
 
 
 def _warped_bands(factor: Tensor, mel: LogMel) -> Tensor:
-    """Return the band, with a fraction, that lies at the frequency of each band times a factor: [B] -> [B, F]."""
+    """Return the fractional band index at the frequency of each band times a factor: [B] -> [B, F]."""
     low, high = _mel(torch.tensor([mel.low, mel.top], dtype=torch.float64))
     step = (high - low) / (mel.mels + 1)
     centres = low + step * torch.arange(1, mel.mels + 1, dtype=torch.float64)
@@ -95,7 +95,7 @@ def _mel(hertz: Tensor) -> Tensor:
 
 
 def _between(x: Tensor, places: Tensor, axis: int) -> Tensor:
-    """Read x [B, T, F] at places with a fraction, [B, P], along one axis: linear interpolation."""
+    """Interpolate x [B, T, F] linearly at fractional positions [B, P] along one axis."""
     lower = places.floor().long()
     upper = (lower + 1).clamp(max=x.shape[axis] - 1)
     share = places - lower

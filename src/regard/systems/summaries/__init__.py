@@ -1,4 +1,4 @@
-"""Summaries: from the body of an e-mail to its subject line."""
+"""Summarisation: subject lines for the bodies of e-mails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""E-mails of JSON lines, and the part of a body that its author wrote about its subject."""
+"""Reader of e-mails in JSON lines, and removal of quotes, signatures and forwarded mail from their bodies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from regard.data.example import BadLine, DataReader, Example, Value
 from regard.data.formats.jsonl import json_lines
 
 OTHERS = "others"
-"""The field with further right subject lines."""
+"""Field of additional reference subject lines."""
 _QUOTE = re.compile(r"\s*[>|]")
 _HEADER = re.compile(r"\s*(from|to|cc|bcc|sent|date|subject|importance|attachments?)\s*:", re.IGNORECASE)
 _FORWARDED = re.compile(
@@ -25,7 +25,7 @@ _CLOSING = re.compile(
     r"cheers)\s*[,.!]*\s*",
     re.IGNORECASE,
 )
-_AFTER_CLOSING = 6  # lines of a signature; a closing further up is part of the text
+_AFTER_CLOSING = 6  # maximum lines of a signature; a closing further up is part of the text
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class Mail(DataReader):
 
     Args:
         path: a file with a JSON object per line; `.gz` too.
-        body: key of the text.
-        subject: key of the subject line.
-        others: keys of other right subject lines; those that an e-mail lacks are passed over.
-        clean: leave out what `written` leaves out.
-        longest: so many words of a body are kept, the first ones.
+        body: JSON key of the text.
+        subject: JSON key of the subject line.
+        others: JSON keys of additional reference subject lines; missing keys are ignored.
+        clean: apply `clean_body` to the text.
+        longest: maximum length of a body in words; longer ones are truncated.
 
     >>> from tempfile import mkdtemp
     >>> path = Path(mkdtemp()) / "mail.jsonl"
@@ -88,9 +88,9 @@ def shortened_body(body: str, *, clean: bool, longest: int) -> str:
 def clean_body(body: str) -> str:
     """Return a body without quotes, headers, forwarded mail, signature and closing.
 
-    Everything from a line such as `---- Original Message ----` or a line `--` on is left out, and everything from a
-    closing (`Best regards,`) on where at most six lines follow. A mail that begins with a forwarded one keeps the
-    text of that.
+    The body is cut off at a line such as `---- Original Message ----`, at a line `--`, and at a closing (`Best
+    regards,`) that is followed by at most six lines. An e-mail that starts with a forwarded one keeps the forwarded
+    text.
 
     >>> clean_body("Lunch is at noon.\\nBest regards,\\nA. Nobody\\n--\\nThe Company")
     'Lunch is at noon.'

@@ -1,4 +1,4 @@
-"""Generated e-mails: an announcement between sentences that do not matter, and below it an older mail, quoted."""
+"""Generated e-mails: an announcement among distractor sentences, sometimes with an older e-mail quoted below."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ _CLOSINGS = ("best regards ,", "thanks ,", "cheers ,")
 class Notices(Generated):
     """E-mails with one announcement: topic, event, day and kind of news are the subject line.
 
-    The announcement is one of three sentences after the opening. The others name topics, events and days too, and do
-    not matter. Half of the mails quote an older one with an announcement of its own. All is drawn evenly.
+    The announcement is one of three sentences after the opening. The other two are distractors, which also name topics,
+    events and days. Half of the e-mails quote an older one with another announcement. All choices are uniform.
 
     Args:
         split: "train" (80% of all e-mails), "valid" or "test" (10% each).
-        size: how many.
-        clean: leave out quotes and closings.
-        longest: so many words of a body are kept.
-        seed: another seed, other e-mails.
+        size: number of examples.
+        clean: remove quotes and closings.
+        longest: maximum length of a body in words; longer ones are truncated.
+        seed: random seed of the e-mails.
     """
 
     split: Part = "train"
@@ -63,7 +63,7 @@ class Notices(Generated):
         return Example({"source": source, "target": subject}, self.where(index))
 
     def body(self, index: int) -> str:
-        """Return the body of an e-mail before anything is left out, the first that is drawn for a number."""
+        """Return the full body of an e-mail, before cleaning and truncation: the first draw for an index."""
         return self._drawn(index, 0)[0]
 
     def _drawn(self, index: int, attempt: int) -> tuple[str, str]:

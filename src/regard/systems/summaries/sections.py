@@ -18,30 +18,30 @@ class MailBodies(Section):
     """Keys of all data of summaries."""
 
     clean: bool = True
-    """Whether quoted lines, headers of forwarded mail, signatures and closings are left out."""
+    """Remove quoted lines, headers of forwarded mail, signatures and closings."""
     longest: int = Field(200, ge=1)
-    """Number of words of a body that are read, the first ones; the rest is left out."""
+    """Maximum length of a body in words; longer bodies are truncated."""
 
 
 class NoticesData(GeneratedData, MailBodies):
-    """E-mails that announce something between sentences that do not matter; generated."""
+    """Generated e-mails with one announcement among distractor sentences."""
 
     made: ClassVar[str] = "regard.systems.summaries.notices:Notices"
 
     format: Literal["notices"]
     """Selects this format."""
     train_size: int = Field(10000, ge=1)
-    """Number of e-mails to learn from."""
+    """Number of e-mails to train on."""
     valid_size: int = Field(200, ge=1)
     """Number of e-mails to validate on."""
     test_size: int = Field(500, ge=1)
     """Number of e-mails to test on; none of them is in the training data."""
     seed: int = 0
-    """Another seed gives other e-mails."""
+    """Random seed of the e-mails."""
 
 
 class MailData(SplitFiles, MailBodies):
-    """An e-mail per line: a JSON object with a body and a subject, perhaps with more subjects by other people."""
+    """JSON lines, one e-mail each: an object with a body, a subject and optional additional subjects."""
 
     format: Literal["mail"]
     """Selects this format."""
@@ -50,7 +50,7 @@ class MailData(SplitFiles, MailBodies):
     subject: str = "subject"
     """Key of the subject line."""
     others: list[str] = Field(default_factory=list)
-    """Keys of other right subject lines, where an e-mail has them: further references of metrics."""
+    """Keys of additional subject lines, used as further references of metrics if an e-mail has them."""
 
     def reader(self, named: str, reading: FieldLayout) -> DataReader:
         from regard.systems.summaries.mail import Mail

@@ -1,4 +1,4 @@
-"""From the body of an e-mail to its subject line."""
+"""The summaries task: subject lines for e-mails."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from regard.tasks.task import FieldEncoders
 
 @dataclass(frozen=True)
 class Summarising(Translation):
-    """Subject lines: an encoder-decoder that reads the first words of a body.
+    """Subject line generation by an encoder-decoder whose source is the first words of a body.
 
     Attributes:
-        clean: whether quotes, headers, signatures and closings are left out.
-        longest: number of words that are read.
+        clean: True to remove quotes, headers, signatures and closings.
+        longest: maximum length of the source in words.
     """
 
     clean: bool = True
@@ -39,16 +39,16 @@ class Summarising(Translation):
         return replace(made, clean=data.clean, longest=data.longest)
 
     def parse(self, given: Any) -> Any:
-        """Return a body as it is read in training, from a text, a mapping with `body`, a path or bytes."""
+        """Return a body, preprocessed as in training, from a text, a mapping with `body`, a path or bytes."""
         if isinstance(given, Mapping) and isinstance(given.get("body"), str):
             given = given["body"]
         return shortened_body(super().parse(given), clean=self.clean, longest=self.longest)
 
     def input_warnings(self, model: Any, texts: Sequence[Any]) -> list[str]:
-        """Return warnings about words, and about bodies of which nothing is left to read."""
+        """Return warnings about words, and about bodies that are empty after cleaning."""
         found = []
         for given in texts:
-            with suppress(TextError):  # which the answer will be
+            with suppress(TextError):  # prediction reports it as the answer to this input
                 if isinstance(given, str) and given.strip() and not self.parse(given):
                     found.append(
                         f"the body {given.strip()[:60]!r} has nothing but quotes, headers or a closing, which are not "

@@ -1,4 +1,4 @@
-"""Tagging: a tag for each word of a text."""
+"""Sequence tagging: one tag per word of a text."""
 
 from __future__ import annotations
 

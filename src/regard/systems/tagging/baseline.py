@@ -1,4 +1,4 @@
-"""Baselines of tagging: each word's most frequent tag, and a linear-chain CRF on words, affixes and features.
+"""Tagging baselines: the most frequent tag of each word, and a linear-chain CRF on words, affixes and features.
 
 `python -m benchmarks.baselines conll2000_chunks data.root=PATH` prints them; the CRF is that of python-crfsuite, a
 development extra.
@@ -18,17 +18,17 @@ from regard.systems.tagging.checks import reads_features
 from regard.tasks.splits import examples
 
 AFFIXES = range(1, 5)
-"""Letters of prefixes and suffixes."""
+"""Lengths of prefixes and suffixes in letters."""
 PENALTIES = (0.03, 0.3)
-"""Weights of the squares of the parameters; the validation split chooses one."""
+"""Candidate L2 penalties; the best one on the validation split is used."""
 _AROUND = range(-2, 3)
 _WORDS = ((-1, 0), (0, 1))
 _FEATURES = ((-2, -1), (-1, 0), (0, 1), (1, 2), (-2, -1, 0), (-1, 0, 1), (0, 1, 2))
-"""Neighbours that are read together, of words and of features."""
+"""Offsets of the n-grams of words and of features."""
 
 
 def baselines(recipe: Recipe) -> Iterator[tuple[str, dict[str, float]]]:
-    """Yield name and metrics of each baseline, on test, or on valid where there is no test."""
+    """Yield name and metrics of each baseline on the test split, or on the validation split without a test split."""
     train, valid = (list(examples(recipe, split) or ()) for split in ("train", "valid"))
     test = list(examples(recipe, "test") or valid)
     yield "most frequent tag", _scores(recipe, most_frequent(train, test), test)
@@ -47,7 +47,7 @@ def _scores(recipe: Recipe, answers: Sequence[Sequence[str]], asked: Sequence[Ex
 
 
 def most_frequent(train: Sequence[Example], asked: Sequence[Example]) -> list[list[str]]:
-    """Return for each word its most frequent tag in training; for others the most frequent tag of all."""
+    """Return the most frequent training tag of each word; for unknown words the most frequent tag overall."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     every: Counter[str] = Counter()
     for one in train:
@@ -62,7 +62,7 @@ def most_frequent(train: Sequence[Example], asked: Sequence[Example]) -> list[li
 def crf(
     train: Sequence[Example], asked: Sequence[Sequence[Example]], penalty: float, *, features: bool
 ) -> list[list[list[str]]]:
-    """Return the tags of several splits by a linear-chain CRF (Lafferty, McCallum & Pereira 2001)."""
+    """Predict the tags of several splits by a linear-chain CRF (Lafferty, McCallum & Pereira 2001)."""
     import pycrfsuite
 
     trainer = pycrfsuite.Trainer(verbose=False, params={"c2": penalty, "max_iterations": 100})
@@ -81,7 +81,7 @@ def _attributes(example: Example, *, features: bool) -> list[list[str]]:
 
 
 def attributes(words: Sequence[str], features: Sequence[str] = ()) -> list[list[str]]:
-    """Return the attributes of each word: words around it, pairs of them, its affixes and shape; features likewise.
+    """Return the CRF attributes of each word: n-grams of words and features around it, affixes, and word shape.
 
     >>> attributes(["In", "1998"])[1]
     ['w-1=In', 'w0=1998', 'w-1,0=In 1998', 'ending-1=In', 'lower=1998', 'p1=1', 's1=8', 'p2=19', 's2=98', 'p3=199',
@@ -99,7 +99,7 @@ def attributes(words: Sequence[str], features: Sequence[str] = ()) -> list[list[
 
 
 def _neighbours(name: str, row: Sequence[str], place: int, groups: Sequence[Sequence[int]]) -> Iterator[str]:
-    """Yield the values around a place, and groups of them."""
+    """Yield n-grams of the values around a position."""
     for offset in _AROUND:
         if 0 <= place + offset < len(row):
             yield f"{name}{offset}={row[place + offset]}"
@@ -109,7 +109,7 @@ def _neighbours(name: str, row: Sequence[str], place: int, groups: Sequence[Sequ
 
 
 def _shape(word: str) -> Iterator[str]:
-    """Yield what a word looks like."""
+    """Yield attributes of the spelling of a word."""
     yield f"lower={word.lower()}"
     for size in AFFIXES:
         if size <= len(word):

@@ -1,4 +1,4 @@
-"""Cross-checks of recipes that tag, and whether they read letters."""
+"""Cross-checks of tagging recipes."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ if TYPE_CHECKING:
 
 
 def spells(recipe: Recipe) -> bool:
-    """Return whether the model also reads words by their letters."""
+    """Return True if the model also encodes words by their characters."""
     return getattr(getattr(recipe.model, "encoder", None), "characters", None) is not None
 
 
 def reads_features(recipe: Recipe) -> bool:
-    """Return whether the model also reads a feature of each word, a second column."""
+    """Return True if the model also embeds a feature of each word, from a second column."""
     return getattr(getattr(recipe.model, "encoder", None), "feature_dim", None) is not None
 
 
 def feature_column(recipe: Recipe) -> str | None:
-    """Return the description of both columns of a model that reads features of words; None for others."""
+    """Return a description of both columns if the model uses word features; None otherwise."""
     return "the word and the feature that model.encoder.feature_dim embeds" if reads_features(recipe) else None
 
 
 def check_data(recipe: Recipe) -> None:
-    """Check that a feature of each word has a column."""
+    """Check that the data have a column for word features."""
     columns = feature_column(recipe)
     if columns is not None and not isinstance(getattr(recipe.data, "source", None), list):
         raise ValueError(f"source has two columns, {columns}")
 
 
 def check_tokenizer(recipe: Recipe) -> None:
-    """Tags belong to words, which characters do not tell apart."""
+    """Check that the tokenizer is not of characters: tags need word boundaries."""
     if recipe.tokenizer.kind == "characters":
         raise ValueError(
             "kind 'characters' does not know words, which have the tags; use words, bpe, unigram or wordpiece"

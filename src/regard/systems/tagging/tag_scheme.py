@@ -1,4 +1,4 @@
-"""Tag schemes: which tag of a chunk may stand behind which."""
+"""Chunk tag schemes: the allowed transitions between tags."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import NamedTuple
 from regard.nn.crf import LabelOrder
 
 SCHEMES = {"bio": "BIO", "bioes": "BIOESLU"}
-"""The places in a chunk that tags of each scheme name; L and U are other names of E and S."""
+"""Chunk positions in each scheme; L and U are aliases of E and S."""
 _SAME = {"L": "E", "U": "S"}
 
 
 class _Tag(NamedTuple):
-    """A tag in parts: B, I, O, E or S, and the kind of its chunk."""
+    """A parsed tag: its position (B, I, O, E or S) and its chunk type."""
 
     place: str
     kind: str
@@ -24,22 +24,22 @@ class _Tag(NamedTuple):
 
     @property
     def goes_on(self) -> bool:
-        """True if the chunk must go on behind it, where the scheme has ends."""
+        """True if the chunk must continue after this tag, in a scheme with end tags."""
         return self.place in "BI"
 
 
 def tag_order(names: Sequence[str], scheme: str) -> LabelOrder:
-    """Return which tags may stand behind which, first and last.
+    """Return the allowed transitions, first tags and last tags of a scheme.
 
     Args:
         names: all tags, "B-NP", "I-NP", "O", ...
-        scheme: `"bio"` (IOB2: every chunk begins with B) or `"bioes"` (every chunk of several words ends with E, one of
-            one word is S; BILOU is read as the same).
+        scheme: `"bio"` (IOB2: every chunk begins with B) or `"bioes"` (chunks of several words end with E, chunks of
+            one word are S; BILOU tags are accepted as aliases).
 
     Raises:
-        ValueError: a scheme that does not exist, or a tag that is not of it.
+        ValueError: the scheme does not exist, or a tag does not belong to it.
 
-    >>> tag_order(["B-X", "I-X", "O"], "bio").transitions[2]       # behind O
+    >>> tag_order(["B-X", "I-X", "O"], "bio").transitions[2]       # after O
     (True, False, True)
     """
     if scheme not in SCHEMES:

@@ -1,4 +1,4 @@
-"""Tagging: a tag for each word of a text."""
+"""The tagging task: one tag per word of a text."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from regard.view.terminal import stacked
 
 @dataclass(frozen=True)
 class TaggedBatch:
-    """Texts, the tags of their words, and letters and features of these where they are read."""
+    """Texts, the tags of their words, and optionally the letters and features of the words."""
 
     text: Tensor  # [B, T]
     text_lengths: Tensor  # [B]
@@ -49,16 +49,16 @@ class TaggedBatch:
 
 @dataclass(frozen=True)
 class Tagging(Task):
-    """Tagging: the loss of a transducer, and the likeliest tag of each word.
+    """Sequence tagging: the loss of a transducer, and the most probable tag of each word.
 
-    Words may be cut into pieces (`tokenizer: {kind: bpe}`): then the state at a word's first piece has its tag. A model
-    that scores tags together answers with the likeliest sequence, others with the likeliest tag of each word.
+    With subword tokens (`tokenizer: {kind: bpe}`) a word is tagged at the state of its first token. A CRF predicts the
+    most probable tag sequence (Viterbi), other models the most probable tag of each word.
 
     Attributes:
-        encoders: the tokenizer of "text", that of "letters" where words are read by them, the vocabulary of "features"
-            where each word has one, and the labels of "tags".
-        smoothing: of the labels.
-        weights: of the tags in the training loss; None for all alike.
+        encoders: the tokenizer of "text", the labels of "tags", and optionally the tokenizer of "letters" and the
+            vocabulary of "features".
+        smoothing: label smoothing.
+        weights: tag weights in the training loss; None for equal weights.
     """
 
     question: ClassVar[str] = "text"
@@ -102,11 +102,11 @@ class Tagging(Task):
         return replace(self, weights=weights)
 
     def drawing(self, prediction: Prediction) -> Text:
-        """Return each tag under its word."""
+        """Return a text with each tag below its word."""
         return stacked(prediction.source_tokens, prediction.tokens)
 
     def rendered(self, prediction: Prediction) -> Iterator[RenderableType]:
-        """Yield each tag under its word, and the right one in brackets where it is another."""
+        """Yield each tag below its word, with the expected tag in brackets where it differs."""
         rows, right = [prediction.source_tokens, prediction.tokens], prediction.reference
         if right is not None and prediction.text not in (right, *right.split(" / ")):
             pairs = zip(prediction.tokens, right.split(), strict=False)
@@ -119,18 +119,18 @@ class Tagging(Task):
 
     @cached_property
     def begins(self) -> Tensor:
-        """[V], whether an id begins a word."""
+        """[V], True if a token starts a word."""
         return torch.tensor(tokenizer_and_labels(self)[0].begins(), device="cpu")
 
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
         tagged = batch.view(TaggedBatch)
         firsts = self._firsts(tagged.text, tagged.text_lengths)
-        tags = tagged.tags[before_end(tagged.tags, tagged.tags_lengths)]  # of all words of the batch
-        placed = torch.full_like(tagged.text, IGNORE).masked_scatter(firsts, tags)  # [B, T], at their first pieces
+        tags = tagged.tags[before_end(tagged.tags, tagged.tags_lengths)]  # [N], all words of the batch
+        placed = torch.full_like(tagged.text, IGNORE).masked_scatter(firsts, tags)  # [B, T], at first tokens
         predicted: ModelOutput = model(
             tagged.text, tagged.text_lengths, firsts, placed, tagged.letters, tagged.features
         )
-        logits = predicted.logits[firsts]
+        logits = predicted.logits[firsts]  # [N, tags]
         smoothing, weights = (0.0, None) if update is None else (self.smoothing, self.weights)
         total, nll = token_loss(logits, tags, padding=IGNORE, smoothing=smoothing, weights=weights)
         return Loss(total, nll.detach(), int((tags != IGNORE).sum()))
@@ -151,7 +151,7 @@ class Tagging(Task):
                 predicted: ModelOutput = model(ids, lengths, firsts, None, letters, beside)
                 each = log_softmax(predicted.logits)
                 path = predicted.extras.get("path", each.argmax(-1))  # [B, T]
-                chosen = each.gather(2, path.unsqueeze(2)).squeeze(2)
+                chosen = each.gather(2, path.unsqueeze(2)).squeeze(2)  # [B, T], log-probability of the chosen tag
                 together = predicted.extras.get("path_score", (chosen * firsts).sum(1))
             for row, index in enumerate(part):
                 tags = tuple(labels.decode(path[row][firsts[row]].tolist()))
@@ -176,11 +176,11 @@ class Tagging(Task):
         return found
 
     def input_warnings(self, model: Any, texts: Sequence[str]) -> list[str]:
-        """Nothing of unknown words where their letters or features are read."""
+        """Return no warnings about unknown words if the model uses their letters or features."""
         return [] if {LETTERS, FEATURES} & set(self.encoders) else super().input_warnings(model, texts)
 
     def _letters(self, texts: Sequence[Sequence[str]], device: torch.device) -> Tensor | None:
-        """[B, W, L], of the words of texts; a text without words has one that is unknown, as its ids have."""
+        """Return the letters of the words, [B, W, L]; an empty text has one unknown word, as in its ids."""
         characters = self.encoders.get(LETTERS)
         if characters is None:
             return None
@@ -189,7 +189,7 @@ class Tagging(Task):
         return torch.from_numpy(letters).to(device)
 
     def _parts(self, text: str) -> tuple[list[str], list[str]]:
-        """Words, and where they are read their features, which stand behind a tab."""
+        """Split a text into words and, if the model uses them, their features after a tab."""
         words, _, features = text.partition("\t") if FEATURES in self.encoders else (text, "", "")
         found = words.split(), features.split()
         if FEATURES in self.encoders and len(found[0]) != len(found[1]):
@@ -200,7 +200,7 @@ class Tagging(Task):
         return found
 
     def _features(self, rows: Sequence[Sequence[str]], device: torch.device) -> Tensor | None:
-        """[B, W], the features of the words of texts; None where they are not read."""
+        """Return the features of the words, [B, W]; None if the model does not use them."""
         known = self.encoders.get(FEATURES)
         if known is None:
             return None
@@ -208,12 +208,12 @@ class Tagging(Task):
         return padded([ids or [UNK] for ids in known.encode_all([list(row) for row in rows])], PAD).to(device)
 
     def _firsts(self, ids: Tensor, lengths: Tensor) -> Tensor:
-        """[B, T], True where a word begins."""
+        """Return a mask [B, T], True at the first token of each word."""
         return self.begins.to(ids.device)[ids] & before_end(ids, lengths)
 
 
 def before_end(rows: Tensor, lengths: Tensor) -> Tensor:
-    """[B, T], True before each row's end."""
+    """Return a mask [B, T], True before the end of each row."""
     return torch.arange(rows.shape[1], device=rows.device) < lengths.to(rows.device).unsqueeze(1)
 
 

@@ -1,4 +1,4 @@
-"""n to n: every word of a text gets a label."""
+"""Transducer: sequence labelling with an optional CRF."""
 
 from __future__ import annotations
 
@@ -22,20 +22,21 @@ from regard.systems.tagging.tag_scheme import tag_order
 
 
 class Transducer(nn.Module):
-    r"""A label for each word from its state, alone or together with the labels beside it.
+    r"""Sequence labeller: an encoder with a softmax per word, or with a linear-chain CRF over the sequence.
 
     .. math:: p(y_t \mid x) = \mathrm{softmax}(W h_t + b) \qquad\text{or}\qquad
               p(y \mid x) \propto \exp \sum_t \big((W h_t + b)_{y_t} + A_{y_{t-1} y_t}\big)
 
     Args:
-        encoder: encoder of the text, by `kind` and its arguments in a recipe; a bidirectional one knows the words that
-            follow.
+        encoder: encoder of the text, by `kind` and its arguments in a recipe; a bidirectional one also uses the
+            following words.
         num_tags: number of labels.
-        crf: score neighbouring labels together in a linear chain, see `CRF`.
-        tag_scheme: with a CRF, allow only sequences of this scheme; None for any.
+        crf: use a linear-chain CRF, see `CRF`.
+        tag_scheme: with a CRF, allow only label sequences that are valid in this scheme; None for any.
         tag_names: names of the labels, for the scheme; None before they are known.
         dropout: dropout of the states.
-        word_dropout: probability that a word becomes unknown in training; its letters stay. See `WordDropout`.
+        word_dropout: probability of replacing a word by the unknown word in training; its letters are kept. See
+            `WordDropout`.
 
     >>> import torch
     >>> from regard.models import RecurrentEncoder
@@ -73,23 +74,23 @@ class Transducer(nn.Module):
         letters: Tensor | None = None,
         features: Tensor | None = None,
     ) -> ModelOutput:
-        """Words [B, T] of true `lengths` [B] -> logits [B, T, tags]; those of padding mean nothing.
+        """Tokens [B, T] of `lengths` [B] -> logits [B, T, tags]; undefined at padding.
 
         Args:
-            text: ids of words, or of their pieces.
-            lengths: None where there is no padding.
-            places: [B, T], True where a word begins, and has a tag; None for everywhere up to `lengths`.
-            tags: [B, T], the right ones; a CRF says then how likely each is given the one before it. Without them it
-                gives log-marginals, in `extras["path"]` [B, T] the likeliest sequence, and in `extras["path_score"]`
-                [B] its log-probability.
-            letters: [B, W, L], of the W words that begin at the places; for an encoder that reads characters.
-            features: [B, W], a feature of each of these words; for an encoder that embeds it.
+            text: ids of words or subword tokens.
+            lengths: None if there is no padding.
+            places: [B, T], True at the first token of each word, which is tagged; None for all tokens up to `lengths`.
+            tags: [B, T], the expected tags; a CRF then returns the log-probability of each tag given the previous one.
+                Without them it returns log-marginals, the most probable sequence in `extras["path"]` [B, T], and its
+                log-probability in `extras["path_score"]` [B].
+            letters: [B, W, L], letters of the W words that start at `places`; for encoders with characters.
+            features: [B, W], one feature per word; for encoders that embed it.
         """
         words = self.word_dropout(text)
         if places is None:
             places = _inside(text, lengths)
         beside: dict[str, Any] = {} if letters is None else {"spelling": LetterIds(letters, places)}
-        if features is not None:  # [B, W] -> [B, T], at the places
+        if features is not None:  # [B, W] -> [B, T], scattered to the first tokens
             beside["features"] = torch.zeros_like(text).masked_scatter(places, features[features != PAD])
         encoded: Encoded = self.encoder(words, lengths, **beside)
         emissions: Tensor = self.output_map(self.dropout(encoded.states))
@@ -104,7 +105,7 @@ class Transducer(nn.Module):
 
 
 def _inside(text: Tensor, lengths: Tensor | None) -> Tensor:
-    """[B, T], True up to each row's end."""
+    """Return a mask [B, T], True up to the length of each row."""
     if lengths is None:
         return torch.ones_like(text, dtype=torch.bool)
     return torch.arange(text.shape[1], device=text.device) < lengths.to(text.device).unsqueeze(1)

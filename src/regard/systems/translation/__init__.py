@@ -1,4 +1,4 @@
-"""Translation: from one text to another."""
+"""Translation and other sequence-to-sequence tasks on text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Word alignment of texts by the attention of a run, or by statistics alone."""
+"""Word alignment by the attention of a run, or by statistical aligners."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from regard.tasks.splits import examples
 from regard.view.text import isolated
 
 HELPED = 20_000
-"""Training pairs that an aligner is fitted to beside those of the validation split."""
+"""Maximum number of training pairs that an aligner is fitted to, in addition to the validation split."""
 
 Advance = Callable[[int], None]
-"""Called with the number of pairs that were done since the last call."""
+"""Progress callback: called with the number of pairs processed since the last call."""
 
 
 class AlignmentInput(NamedTuple):
@@ -39,12 +39,12 @@ class AlignmentInput(NamedTuple):
     gold: list[GoldLinks] | None
 
     def turned(self) -> list[SentencePair]:
-        """Return the pairs the other way round."""
+        """Return the pairs with source and target swapped."""
         return [pair.turned() for pair in self.pairs]
 
 
 def texts_of_files(source: Path, target: Path | None, gold: Path | None, first: int | None = None) -> AlignmentInput:
-    """Read texts, and their gold links.
+    """Read texts and their gold links.
 
     Args:
         source, target: as in `read_pairs`.
@@ -52,7 +52,7 @@ def texts_of_files(source: Path, target: Path | None, gold: Path | None, first: 
         first: as in `read_gold`.
 
     Raises:
-        DataError: files of different lengths, or a line that cannot be read or has a link outside its texts.
+        DataError: the files differ in length, a line cannot be read, or a link is outside its texts.
     """
     pairs = read_pairs(source, target)
     if not pairs:
@@ -64,7 +64,7 @@ def texts_of_split(loaded: Predictor, split: SplitName, gold: Path | None, first
     """Return the texts of a split of a run's data; generated data may have gold links of their own.
 
     Raises:
-        DataError: there is no such split, or as in `texts_of_files`.
+        DataError: the split does not exist, or as in `texts_of_files`.
     """
     found = examples(loaded.recipe, split)
     if found is None:
@@ -81,11 +81,11 @@ def texts_of_split(loaded: Predictor, split: SplitName, gold: Path | None, first
 
 @dataclass(frozen=True)
 class RunAligner:
-    """Alignment by the attention of a run: force-decoding, pieces merged to words.
+    """Alignment by the attention of a run: forced decoding, with tokens merged to words.
 
     Attributes:
-        loaded: the run.
-        choice: layer, head and shift.
+        loaded: the loaded run.
+        choice: layer, head and shift of the attention.
         threshold: as in `attention_links`.
     """
 
@@ -95,10 +95,10 @@ class RunAligner:
 
     @classmethod
     def of(cls, folder: Path, *, threshold: float | None = None) -> RunAligner:
-        """Load a run, with the choice that it keeps or the default of its model.
+        """Load a run, with its stored choice or the default of its model.
 
         Raises:
-            RunError: it is not a trained run.
+            RunError: the folder is not a trained run.
         """
         loaded = load(folder)
         assert isinstance(loaded.task, Translation)
@@ -106,13 +106,13 @@ class RunAligner:
 
     @property
     def is_chosen(self) -> bool:
-        """True if the run keeps a choice, or its recipe says which attention learned from links."""
+        """True if the run has a stored choice, or was trained with guided alignment."""
         task = self.loaded.task
         assert isinstance(task, Translation)
         return kept_choice(self.loaded.run.folder) is not None or task.guidance is not None
 
     def with_choice(self, layer: int | None, head: int | None, shift: bool | None) -> RunAligner:
-        """Return the aligner with another layer, head or shift; None for those of its choice."""
+        """Return the aligner with another layer, head or shift; None keeps the current one."""
         choice = self.choice
         if layer is not None:  # a head is one of its layer
             choice = AlignmentChoice(layer, head, choice.shift)
@@ -125,7 +125,7 @@ class RunAligner:
     def attention(
         self, pairs: Sequence[SentencePair], advance: Advance = lambda done: None
     ) -> Iterator[ForcedAttention]:
-        """Yield the attention of each pair with words on both sides, in any order."""
+        """Yield the attention of each pair with words on both sides, in arbitrary order."""
         assert isinstance(self.loaded.task, Translation)
         for one in force_decode(self.loaded.task, self.loaded.model, pairs):
             self.choice.check(*one.weights.shape[:2])
@@ -140,7 +140,7 @@ class RunAligner:
         return found
 
     def offsets(self, pairs: Sequence[SentencePair], links: Sequence[Links]) -> list[OffsetScore]:
-        """Return the agreement of attention with links by offset, from the unshifted row of each word."""
+        """Return the agreement of attention with links for each row offset relative to the unshifted row of a word."""
         every = list(self.attention(pairs))
         shifted = [lambda offset, one=one: one.between_words(replace(self.choice, shift=offset)) for one in every]
         return offset_scores(shifted, [links[one.number] for one in every], OFFSETS)
@@ -162,12 +162,12 @@ class RunAligner:
 def rank_choices(
     aligner: RunAligner, texts: AlignmentInput | None, advance: Advance = lambda done: None
 ) -> list[AlignmentChoice]:
-    """Rank the choices of a run by gold links, or by the links of the diagonal aligner where there are none.
+    """Rank the choices of a run by gold links, or by the links of the diagonal aligner without gold links.
 
     Args:
-        aligner: of the run.
-        texts: to choose on; None for the validation split of its data.
-        advance: called after each pair.
+        aligner: aligner of the run.
+        texts: texts to rank on; None for the validation split of its data.
+        advance: progress callback.
     """
     loaded, helpers = aligner.loaded, list[SentencePair]()
     if texts is None:

@@ -1,4 +1,4 @@
-"""The layer, head and shift of a model whose attention aligns words best, as a run keeps it."""
+"""Layer, head and shift of the attention used for word alignment, stored in a run."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ FILE = "alignment.json"
 
 @dataclass(frozen=True)
 class AlignmentChoice:
-    """Attention that links are taken from.
+    """The attention that word links are extracted from.
 
     Attributes:
-        layer: of the decoder, from 1; the only one of models without layers that read the source.
-        head: from 1; None for the mean of the heads.
-        shift: 0 for the row of the step that predicts a word, 1 for that of the step after, which reads it.
-        aer: alignment error rate by which it was chosen; None where it was not.
-        by: what it was compared with.
+        layer: decoder layer, from 1; always 1 for models with a single cross-attention.
+        head: head, from 1; None for the mean of the heads.
+        shift: 0 for the row of the step that predicts a word, 1 for the next step, whose input is the word.
+        aer: alignment error rate by which it was chosen; None if it was not chosen by error rate.
+        by: reference links of this error rate.
     """
 
     layer: int = 1
@@ -49,19 +49,19 @@ class AlignmentChoice:
         """Check that a model has the layer and the head.
 
         Raises:
-            ValueError: it has not.
+            ValueError: the layer or the head does not exist.
         """
         for what, given, most in (("layer", self.layer, layers), ("head", self.head or 1, heads)):
             if not 1 <= given <= most:
                 raise ValueError(f"{what} {given} is not there: {what}s go from 1 to {most} in this model")
 
     def save(self, folder: Path) -> None:
-        """Write it into the folder of a run."""
+        """Write the choice to the folder of a run."""
         write_json(folder / FILE, asdict(self))
 
 
 def kept_choice(folder: Path) -> AlignmentChoice | None:
-    """Return the choice that a run keeps; None before one was made.
+    """Load the stored choice of a run; None if there is none.
 
     Raises:
         RunError: the file is broken.
@@ -76,7 +76,7 @@ def kept_choice(folder: Path) -> AlignmentChoice | None:
 
 
 def candidates(layers: int, heads: int) -> list[AlignmentChoice]:
-    """Return all choices of a model: each layer, each head and their mean, each shift."""
+    """Return all choices of a model: each layer, each head and their mean, and each shift."""
     every = [1] if heads == 1 else [None, *range(1, heads + 1)]
     return [AlignmentChoice(layer, head, shift) for layer, head, shift in product(range(1, layers + 1), every, (0, 1))]
 
@@ -87,9 +87,9 @@ def ranked(
     """Return all choices of a model with their alignment error rates, best first.
 
     Args:
-        attention: of sentence pairs.
-        wanted: gold links of all pairs, or those of another aligner.
-        by: what these are.
+        attention: forced attention of sentence pairs.
+        wanted: reference links of all pairs: gold, or of another aligner.
+        by: name of the reference.
         threshold: as in `attention_links`.
     """
     found: dict[AlignmentChoice, dict[int, Links]] = {}

@@ -1,4 +1,4 @@
-"""Two directions of translation that are trained together."""
+"""Joint training of both translation directions with agreement of their alignments."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from regard.specials import BOS, EOS, PAD
 
 
 class ReversedPair(NamedTuple):
-    """A pair the other way round: what was the target as a source, what was the source as a target.
+    """A batch with source and target swapped.
 
     Attributes:
-        source: [B, T], y_1 ... y_n, and EOS if sources end so.
+        source: [B, T], y_1 ... y_n, followed by EOS if sources end with EOS.
         source_lengths: [B].
         target: [B, S + 1], BOS x_1 ... x_m.
         labels: [B, S + 1], x_1 ... x_m EOS.
@@ -51,20 +51,20 @@ Back = Annotated[EncoderDecoder[Any], NotInRecipe()]
 
 
 class Bidirectional(nn.Module):
-    r"""X→Y and Y→X side by side, rewarded where their alignments agree.
+    r"""Models of X→Y and Y→X, trained jointly with a bonus for the agreement of their alignments.
 
     .. math:: \mathcal{L} = -\log p(y \mid x) - \log p(x \mid y) - \gamma\, \mathrm{tr}(A_{X \to Y} A_{Y \to X})
 
-    The prediction is that of X→Y, and so are `start` and `step`. The other two parts are extras, each [B], one number
-    a sentence: `"backward"` is -log p(x | y), `"symmetry"` is -γ tr(...), to be added to the loss.
+    The output is that of X→Y, and so are `start` and `step`. Two extras [B] are added to the loss, one value per
+    sentence: `"backward"` is -log p(x | y), and `"symmetry"` is -γ tr(...).
 
     Args:
         forward_model: model of X→Y, an encoder-decoder with attention; in a recipe the `kind` and the arguments of both
             directions.
-        backward_model: model of Y→X, likewise; it shares no parameters with the first.
+        backward_model: model of Y→X, likewise, with separate parameters.
         gamma: weight γ of the agreement in the loss.
 
-    Heads are averaged. Rows and columns of BOS, EOS and padding do not count. Cohn et al. 2016, bilingual symmetry;
+    Heads are averaged. Rows and columns of BOS, EOS and padding are excluded. Cohn et al. 2016, bilingual symmetry;
     see `regard.ops.symmetry_bonus`.
 
     >>> from regard.models import Bahdanau
@@ -87,7 +87,7 @@ class Bidirectional(nn.Module):
 
     @classmethod
     def of_sizes(cls, source_size: int, target_size: int, arguments: Mapping[str, Any]) -> Bidirectional:
-        """Return a model of plain values: `model` are the kind and the arguments of both directions."""
+        """Build a model from plain values: `model` has the kind and the arguments of both directions."""
         rest = dict(arguments)
         options = mapping("model", rest.pop("model", {}))
         kind = str(options.pop("kind", "bahdanau"))
@@ -107,7 +107,7 @@ class Bidirectional(nn.Module):
     def forward(
         self, source: Tensor, source_lengths: Tensor | None, target: Tensor, feed: NextInput | None = None
     ) -> ModelOutput:
-        """Teacher forcing in both directions, or what `feed` makes of it; see `EncoderDecoder.forward`."""
+        """Teacher forcing in both directions, or inputs chosen by `feed`; see `EncoderDecoder.forward`."""
         if source_lengths is None:
             source_lengths = (source != PAD).sum(1)
         pair = reverse_pair(source, source_lengths.to(source.device), target)
@@ -119,12 +119,12 @@ class Bidirectional(nn.Module):
         return there._replace(extras=extras)
 
     def start(self, source: Tensor | None, lengths: Tensor | None = None, *, batch: int | None = None) -> Selectable:
-        """The state before the first token of X→Y."""
+        """Return the state before the first token of X→Y."""
         state: Selectable = self.forward_model.start(source, lengths, batch=batch)
         return state
 
     def step(self, token: Tensor, state: Any) -> Step:
-        """One token [B] of X→Y."""
+        """Advance X→Y by one token [B]."""
         return self.forward_model.step(token, state)
 
     def extra_repr(self) -> str:
@@ -132,44 +132,44 @@ class Bidirectional(nn.Module):
 
 
 def reverse_pair(source: Tensor, lengths: Tensor, target: Tensor) -> ReversedPair:
-    """The pair (x, BOS y) as (y, BOS x): sources end with EOS where x did.
+    """Turn the pair (x, BOS y) into (y, BOS x); the new source ends with EOS if x did.
 
     >>> pair = reverse_pair(torch.tensor([[5, 6, 3]]), torch.tensor([3]), torch.tensor([[2, 7, 8, 9]]))
     >>> pair.source, pair.target, pair.labels
     (tensor([[7, 8, 9, 3]]), tensor([[2, 5, 6, 0]]), tensor([[5, 6, 3, 0]]))
     """
-    last = source.gather(1, (lengths - 1).clamp(min=0).unsqueeze(1)).squeeze(1)
+    last = source.gather(1, (lengths - 1).clamp(min=0).unsqueeze(1)).squeeze(1)  # [B]
     ends = ((last == EOS) & (lengths > 0)).to(lengths.dtype)
-    empty = (target == PAD).all(1)  # a row of nothing but padding stays one
+    empty = (target == PAD).all(1)  # rows of padding (in captured batches) must stay padding
     there, back = word_counts(target), lengths - ends
     after = torch.where(ends == 1, EOS, PAD)
     new_source = _followed(F.pad(target[:, 1:], (0, 1), value=PAD), there, after)
     labels = _followed(F.pad(source, (0, 1), value=PAD), back, torch.where(empty, PAD, EOS))
-    new_target = torch.where(labels == EOS, PAD, labels).roll(1, dims=1)
+    new_target = torch.where(labels == EOS, PAD, labels).roll(1, dims=1)  # shifted right, to start with BOS
     new_target[:, 0] = torch.where(empty, PAD, BOS)
     return ReversedPair(new_source, there + ends, new_target, labels, there, back)
 
 
 def _followed(ids: Tensor, lengths: Tensor, after: Tensor) -> Tensor:
-    """Ids [B, T] up to `lengths` [B], then one `after` [B], then padding."""
+    """Return ids [B, T] up to `lengths` [B], followed by `after` [B] and padding."""
     places = torch.arange(ids.shape[1], device=ids.device)
     ends = lengths.unsqueeze(1)
     return torch.where(places < ends, ids, torch.where(places == ends, after.unsqueeze(1).to(ids.dtype), PAD))
 
 
 def _agreement(there: ModelOutput, back: ModelOutput, pair: ReversedPair) -> Tensor:
-    """tr(A_{X→Y} A_{Y→X}) of each pair of sentences, [B], over words alone."""
+    """Return tr(A_{X→Y} A_{Y→X}) per sentence pair, [B], without special tokens."""
     forward, backward = _alignment(there.attended), _alignment(back.attended)
     rows, columns = forward.shape[1] - 1, forward.shape[2]
-    forward = forward[:, :rows]
+    forward = forward[:, :rows]  # without the row that predicts EOS
     row = torch.arange(rows, device=forward.device) >= pair.source_words.unsqueeze(1)
     column = torch.arange(columns, device=forward.device) >= pair.target_words.unsqueeze(1)
-    outside = row.unsqueeze(2) | column.unsqueeze(1)
+    outside = row.unsqueeze(2) | column.unsqueeze(1)  # [B, rows, columns]
     return symmetry_bonus(forward.masked_fill(outside, 0.0), backward[:, :columns, :rows])
 
 
 def _alignment(attended: Weights | None) -> Tensor:
-    """Weights [B, T, S], heads averaged."""
+    """Return the attention weights [B, T, S], averaged over heads."""
     if attended is None:
         raise ValueError("Bidirectional: both models must attend to their source; one of them has no attention")
     weights = attended.weights()

@@ -1,4 +1,4 @@
-"""Cross-checks of recipes that translate."""
+"""Cross-checks of translation recipes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _BLIND = "seq2seq"  # the one encoder-decoder without attention
 
 
 def check_tokenizer(recipe: Recipe) -> None:
-    """Embeddings that source and target share are of one vocabulary."""
+    """Check that tied source and target embeddings have a joint vocabulary."""
     inner = getattr(recipe.model, "model", recipe.model)
     if getattr(inner, "tied", None) == "all" and not recipe.tokenizer.joint and recipe.init is None:
         raise ValueError("the model's tied 'all' is of one vocabulary for source and target; set 'joint' to true")
 
 
 def check_decoding(recipe: Recipe) -> None:
-    """A word can be copied, and coverage counted, where there is a source of words that is attended to."""
+    """Check that copying and coverage are used with attention to a source of words only."""
     decode = own_keys(recipe.decode, TranslationDecoding)
     if recipe.search().coverage and recipe.model.kind == _BLIND:
         raise ValueError(f"coverage is of a model that attends to its source; {_BLIND} does not")
@@ -38,7 +38,7 @@ def check_decoding(recipe: Recipe) -> None:
 
 
 def check_guided(recipe: Recipe) -> None:
-    """Attention can learn from links where it is soft, one direction, and of tokens that stay the same."""
+    """Check guided alignment: it needs soft attention, one direction, and deterministic tokenisation."""
     guided = own_keys(recipe.train, TranslationTraining).guided
     if guided is None:
         return

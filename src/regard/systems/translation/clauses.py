@@ -1,4 +1,4 @@
-"""Clauses of an invented language and their translations, with the links of their words."""
+"""Generated translation between two invented languages, with gold word links."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ class Clauses(Generated):
 
     Args:
         split: "train" (80% of all sentences), "valid" or "test" (10% each).
-        size: how many examples; each is a function of seed, split and its number.
-        seed: another seed, other examples; sentences stay in their split, words keep their translations.
+        size: number of examples; each is a function of seed, split and its index.
+        seed: random seed of the examples; it changes neither the split of a sentence nor the lexicon.
 
     >>> example = Clauses(size=1, seed=3)[0]
     >>> for name in ("source", "target", "links"):
@@ -118,7 +118,7 @@ def _word(dice: Dice, entries: list[_Entry], source: list[str]) -> list[_TargetW
 
 @cache
 def _lexicon() -> _Lexicon:
-    """The words of both languages: no word is in both."""
+    """Return the words of both languages, which share none."""
     words = [first + second + third for first in SYLLABLES for second in SYLLABLES for third in SYLLABLES[:2]]
     order = np.argsort(splitmix64(np.arange(len(words), dtype=np.uint64), 11), kind="stable")
     fresh = (words[place] for place in order.tolist())

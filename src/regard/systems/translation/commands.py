@@ -1,4 +1,4 @@
-"""`regard align`: word alignment by the attention of a run, or by statistics of the texts."""
+"""`regard align`: word alignment by the attention of a run, or by a statistical aligner."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 AlignerName = Literal["ibm1", "diagonal", "hmm"]
 Method = Literal["forward", "intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"]
 Found = dict[str, "list[Links]"]
-"""Links of each pair by direction; the last are those that are written."""
+"""Links of each pair by direction; the last entry is the output."""
 
 
 def command(
@@ -101,7 +101,7 @@ def command(
 
 
 class _AlignInput(NamedTuple):
-    """Texts and what aligns them, as the options of the command say."""
+    """Options for the input of the command: texts and aligner."""
 
     run: Path | None
     files: tuple[Path | None, Path | None, Path | None]
@@ -116,7 +116,7 @@ class _AlignInput(NamedTuple):
 
 
 class _AlignOutput(NamedTuple):
-    """Outputs, as the options of the command say."""
+    """Options for the outputs of the command."""
 
     choose: bool
     offsets: bool
@@ -126,7 +126,7 @@ class _AlignOutput(NamedTuple):
 
 
 def _run(asked: _AlignInput, wanted: _AlignOutput) -> None:
-    """Read the texts, align them, and write what is wanted."""
+    """Read the texts, align them, and write the requested outputs."""
     from rich.progress import Progress
 
     from regard.systems.translation.aligning import RunAligner, texts_of_files, texts_of_split
@@ -144,7 +144,7 @@ def _run(asked: _AlignInput, wanted: _AlignOutput) -> None:
     with Progress(console=screen, transient=True, disable=not screen.is_terminal) as progress:
         if attention is not None:
             attention = _chosen(attention, texts, asked.where, progress, choose=wanted.choose)
-        if texts is None:  # only a choice was asked for
+        if texts is None:  # only a choice was requested
             return
         found = _aligned(attention, texts, asked, progress)
     _report(texts, found)
@@ -184,7 +184,7 @@ def _chosen(
     *,
     choose: bool,
 ) -> RunAligner:
-    """Return the aligner with layer, head and shift: as given, as the run keeps them, or chosen now and kept."""
+    """Return the aligner with layer, head and shift: from options, as stored in the run, or chosen and stored now."""
     from dataclasses import replace
 
     from regard.recipes.errors import RecipeError
@@ -261,7 +261,7 @@ def _joined(forward: list[Links], back: list[Links], method: Method) -> Found:
 
 
 def _report(texts: AlignmentInput, found: Found) -> None:
-    """Print the alignment error rate of each direction, where there are gold links."""
+    """Print the alignment error rate of each direction if there are gold links."""
     from regard.evaluate.alignment_error import alignment_scores
 
     if texts.gold is None:
@@ -310,7 +310,7 @@ def _draw(panels: list[Panel], path: Path) -> None:
 
 
 def _write(links: list[Links], output: Path | None, *, quiet: bool) -> None:
-    """Write the links, a line per pair; to standard output only where nothing else was asked for."""
+    """Write the links, one line per pair; to standard output only if no other output was requested."""
     from regard.alignment.links import pharaoh
     from regard.runs.files import atomic_path
 

@@ -30,7 +30,7 @@ _OWN = {"ja": _HAN, "zh": _HAN, "ko": _HANGUL}
 _ENGLISH = ("'the' '{o}' 'of' MMMM y", "'{o}' 'of' MMMM, y")
 
 KEPT = frozenset({"d MMMM y", "d MMM y", "y年M月d日", "y년 M월 d일", "y-MM-dd"})
-"""Patterns that training always has, so that every name of a month is seen in every language and case."""
+"""Patterns reserved for training, so that training has every month name in every language and case."""
 
 BEFORE = {
     "cs": ("dne", "Datum:"),
@@ -53,7 +53,7 @@ BEFORE = {
     "uk": ("від", "Дата:"),
     "zh": ("公元", "日期:"),
 }
-"""The languages, and the words that stand before a date in them."""
+"""Languages, and the words that can precede a date in them."""
 
 LANGUAGES = tuple(BEFORE)
 
@@ -85,7 +85,7 @@ class Format(NamedTuple):
     case: str
 
     def write(self, date: datetime.date) -> str:
-        """The date in this format."""
+        """Write a date in this format."""
         from babel.dates import format_date
 
         text = format_date(date, self.pattern, self.language).replace("\u202f", " ").replace("\xa0", " ")
@@ -96,7 +96,7 @@ class Format(NamedTuple):
 
 @cache
 def formats(language: str) -> tuple[Format, ...]:
-    """All formats of a language; those that write every date alike are one.
+    """Return the distinct formats of a language; formats that write all dates identically are merged.
 
     >>> len(formats("de")), formats("de")[0]
     (67, Format(language='de', pattern='d MMMM y', case='as is'))
@@ -113,7 +113,7 @@ def formats(language: str) -> tuple[Format, ...]:
 
 
 def _patterns(language: str) -> list[str]:
-    """Kept ones first, then those of CLDR for the language, those with ordinals, those with words before."""
+    """Return the reserved patterns, then those of CLDR, those with ordinals, and those with preceding words."""
     from babel.dates import get_date_format
 
     full, long, medium = (get_date_format(name, language).pattern for name in ("full", "long", "medium"))

@@ -1,4 +1,4 @@
-"""Dates as people write them, in many languages, and as ISO 8601 writes them."""
+"""Generated pairs of dates: written forms in many languages, and ISO 8601."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Dates(Generated):
 
     Args:
         split: "train", "valid" or "test".
-        size: how many examples; each is a function of seed, split and its number.
-        seed: another seed, other examples; dates and formats stay in their split.
-        languages: which ones, out of `regard.systems.translation.date_formats.LANGUAGES`.
+        size: number of examples; each is a function of seed, split and its index.
+        seed: random seed of the examples; it does not change the split of dates and formats.
+        languages: languages, out of `regard.systems.translation.date_formats.LANGUAGES`.
 
     >>> for example in Dates("train", size=2, seed=2, languages=("es", "ja")):
     ...     print(example.fields)
@@ -60,13 +60,13 @@ class Dates(Generated):
         object.__setattr__(self, "languages", tuple(self.languages))
 
     def settings(self) -> str:
-        """All of it, and the version of CLDR's data."""
+        """All settings, and the version of the CLDR data."""
         import babel
 
         return f"{self!r} by Babel {babel.__version__}"
 
     def formats(self) -> tuple[tuple[Format, ...], ...]:
-        """The formats of this split, language by language."""
+        """The formats of this split, per language."""
         return tuple(_formats(language, self.split) for language in self.languages)
 
     def example(self, index: int) -> Example:
@@ -96,7 +96,7 @@ class Dates(Generated):
 
 
 def _familiar(way: Format, date: datetime.date, languages: tuple[str, ...]) -> bool:
-    """Return whether train has such dates: dd for d if the day has two digits, MMM for MMMM in May, en for id."""
+    """Return True if train has the same text by another format: dd for d, MMM for MMMM in May, en for id."""
     text = way.write(date)
     own = _formats(way.language, "train")
     others = (known for language in languages for known in _formats(language, "train") if known.pattern == way.pattern)
@@ -105,7 +105,7 @@ def _familiar(way: Format, date: datetime.date, languages: tuple[str, ...]) -> b
 
 @cache
 def _formats(language: str, split: Part) -> tuple[Format, ...]:
-    """The formats of a split: a tenth of those that are not kept for train, chosen by their hash."""
+    """Return the formats of a split: a tenth of those not reserved for train, chosen by hash."""
     loose = sorted(
         (way for way in formats(language) if way.pattern not in KEPT), key=lambda way: hash_fraction(" ".join(way))
     )
@@ -118,7 +118,7 @@ def _formats(language: str, split: Part) -> tuple[Format, ...]:
 
 @cache
 def _dates(split: Part) -> NDArray[np.int64]:
-    """The days of a split, counted from the year 1."""
+    """Return the days of a split as ordinals (days since year 1)."""
     days = range(_FIRST.toordinal(), _LAST.toordinal() + 1)
     places = np.array([hash_fraction(datetime.date.fromordinal(day).isoformat(), "dates") for day in days])
     parts = {"valid": places < 0.1, "test": (places >= 0.1) & (places < 0.2), "train": places >= 0.2}

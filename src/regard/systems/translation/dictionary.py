@@ -1,4 +1,4 @@
-"""Translations of single words, from a file."""
+"""Word translation dictionaries."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from regard.data.problems import DataError, shortened
 
 
 def read_dictionary(path: Path) -> dict[str, str]:
-    """A source word, a tab and its translation on each line; blank lines are passed over.
+    """Read a dictionary with a source word, a tab and its translation per line; blank lines are ignored.
 
-    Of several translations of a word the first holds. A translation may be several words.
+    The first of several translations of a word is used. A translation may have several words.
 
     Raises:
-        DataError: a line that is none of this, by file and number.
+        DataError: a line has another format; the message has file and line number.
 
     >>> from tempfile import mkdtemp
     >>> path = Path(mkdtemp()) / "words.tsv"

@@ -23,14 +23,14 @@ _TASKS: dict[str, Callable[[list[str]], list[str]]] = {
 
 @dataclass(frozen=True)
 class Digits(Generated):
-    """Rows of digits and what to make of them. A row that is in one split is in no other.
+    """Sequences of digits to copy, reverse or sort, disjoint between splits.
 
     Args:
         task: "copy", "reverse" or "sort".
         split: "train" (80% of all rows), "valid" or "test" (10% each).
-        size: how many examples.
-        shortest, longest: the lengths to draw from.
-        seed: another seed, other examples; rows stay in their split.
+        size: number of examples.
+        shortest, longest: minimum and maximum length.
+        seed: random seed of the examples; it does not change the split of a row.
 
     >>> [example.fields for example in Digits("sort", size=1, shortest=4)]
     [{'source': '7 9 8 7 5 7 8 9 8 3', 'target': '3 5 7 7 7 8 8 8 9 9'}]

@@ -1,4 +1,4 @@
-"""Translators as explanations see them: words of the source with weights, for each word of a forced translation."""
+"""Explanations of translation: attributions to source words for each word of a forced translation."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 
 def subject_of(task: Translation, model: object) -> Subject:
-    """Return a translator as a subject.
+    """Return the explanation subject for a translation model.
 
     Args:
-        task: of the translator.
-        model: in evaluation mode.
+        task: the translation task.
+        model: the model, in evaluation mode.
 
     Raises:
-        ValueError: it has no attention to its source, or copies from it.
+        ValueError: the model has no attention to its source, or it has a copy mechanism.
     """
     if isinstance(model, Transformer):
         return TransformerSubject(task, model)
@@ -49,11 +49,11 @@ def subject_of(task: Translation, model: object) -> Subject:
 
 
 class _TranslationSubject(Subject):
-    """A translator that is made to say its own translation: a text is a source with one word of it to be said.
+    """Translator under forced decoding of its own translation: one item per source and target word.
 
     Args:
-        task: of the translator.
-        model: in evaluation mode.
+        task: the translation task.
+        model: the model, in evaluation mode.
     """
 
     def __init__(self, task: Translation, model: AttendingDecoder[Any]) -> None:
@@ -61,9 +61,9 @@ class _TranslationSubject(Subject):
         self.embeddings = (embeddings_of(model.encoder),)
 
     def read(self, inputs: Sequence[str]) -> SubjectBatch:
-        """Return sources [B, S], each once per word of its translation and its end.
+        """Return sources [B, S], each repeated per word of its translation and for EOS.
 
-        Beside them stand the translation with its beginning [B, T], and the number of words before the one to be said.
+        The batch also contains the translation with BOS [B, T], and the number of words before the explained one.
         """
         said = [found[0].text for found in self.task.predict(self.translator, list(inputs), Search())]
         sources = [ids or [UNK] for ids in self.task.source.encode_all(list(inputs))]
@@ -79,7 +79,7 @@ class _TranslationSubject(Subject):
         return self.task.source.tokens(self.task.source.encode(given) or [UNK])
 
     def name(self, given: str, texts: SubjectBatch, answer: int) -> str:
-        """Return the word that is said, behind those before it."""
+        """Return the target word to be explained, preceded by its prefix."""
         target, place = texts.beside
         before = target[0, 1 : int(place) + 1].tolist()
         return " ".join([*self.task.target.tokens(before), f"[{self.task.target.tokens([answer])[0]}]"])
@@ -94,7 +94,7 @@ class _TranslationSubject(Subject):
 
 
 class _Step(NamedTuple):
-    """Texts of a batch whose next word has the same place: their rows, the word before it, and the state there."""
+    """Items of a batch with the same target position: their rows, the previous word, and the decoder state."""
 
     rows: Tensor
     token: Tensor
@@ -102,10 +102,9 @@ class _Step(NamedTuple):
 
 
 class RecurrentSubject(_TranslationSubject, StagedSubject):
-    """A decoder that reads its source once for each word, by the weights of that read.
+    """Recurrent decoder with one attention read per target word; weights are those of that read.
 
-    Gradients hold the weights of all reads fixed. Other weights take the place of those of the word in question, and
-    are not searched for.
+    Gradients treat the weights of all reads as constants. Only the weights of the explained word can be replaced.
     """
 
     searched = False
@@ -121,7 +120,7 @@ class RecurrentSubject(_TranslationSubject, StagedSubject):
             return super().probabilities(texts)
 
     def encode(self, texts: SubjectBatch) -> list[_Step]:
-        """Return the states before the words that are said, by their places."""
+        """Return the decoder states before the explained words, grouped by target position."""
         target, place = texts.beside
         found = []
         for number in place.unique().tolist():
@@ -133,13 +132,13 @@ class RecurrentSubject(_TranslationSubject, StagedSubject):
         return found
 
     def attend(self, encoded: list[_Step]) -> Tensor:
-        """Return the weights of the read for each word, [B, H, S]."""
+        """Return the attention weights for each explained word, [B, H, S]."""
         reads = [self.translator.step(one.token, one.state).attended for one in encoded]
         weights = [read.weights() for read in reads if read is not None]
         return _together(encoded, [one[:, 0].unsqueeze(1) if one.dim() == 3 else one[:, :, 0] for one in weights])
 
     def answer(self, encoded: list[_Step], weights: Tensor) -> Tensor:
-        """Return the probabilities of each word by other weights of its read, [B, V]."""
+        """Return the output probabilities under replaced attention weights, [B, V]."""
         found = []
         for one in encoded:
             given = weights[one.rows].unsqueeze(2)  # [B', H, 1, S]
@@ -159,7 +158,7 @@ def _together(steps: Sequence[_Step], parts: Sequence[Tensor]) -> Tensor:
 
 
 class TransformerSubject(_TranslationSubject):
-    """A Transformer, by the mean over the heads of the layer that word links are taken from."""
+    """Transformer; weights are the mean over the heads of the layer that word links are extracted from."""
 
     def __init__(self, task: Translation, model: Transformer) -> None:
         super().__init__(task, model)
@@ -170,7 +169,7 @@ class TransformerSubject(_TranslationSubject):
         return self._cropped(self._crossing(texts).mean(1), texts)
 
     def extras(self) -> Mapping[str, Extra]:
-        """Return those of the encoder, as far as this word reads it, and the weighted norms of its read."""
+        """Return the measures of the encoder as attended to by this word, and the norm-weighted cross-attention."""
         encoder = layer_measures(self._layers, self._cropped) if layers_of(self.model.encoder) else {}
         return {**encoder, "weighted norms": Extra(self._norms)}
 
@@ -183,14 +182,14 @@ class TransformerSubject(_TranslationSubject):
         return seen.weights(name)[torch.arange(len(place), device=place.device), :, place]
 
     def _layers(self, texts: SubjectBatch) -> tuple[LayerStack, Tensor]:
-        """Return the attention of the encoder's layers, and how this word reads their states, [B, S]."""
+        """Return the attention of the encoder's layers, and this word's attention to the final states, [B, S]."""
         encoder = self.model.encoder
         return LayerStack.of(layers_of(encoder), lambda: encoder(texts.ids, texts.lengths)), self._crossing(texts).mean(
             1
         )
 
     def _norms(self, texts: SubjectBatch) -> Tensor:
-        """Return the lengths of the vectors that this word receives, [B, S]."""
+        """Return the norms of the weighted value vectors that this word receives, [B, S]."""
         layer = self.model.decoder.layers[self.layer]
         assert isinstance(layer, TransformerLayer)
         assert layer.cross is not None
@@ -200,5 +199,5 @@ class TransformerSubject(_TranslationSubject):
         return self._cropped(found[:, 0], texts)
 
     def _cropped(self, values: Tensor, texts: SubjectBatch) -> Tensor:
-        """Return numbers of the source's words, 0 at padding."""
+        """Select the values of the source words, 0 at padding."""
         return values.masked_fill(~texts.inside, 0.0)

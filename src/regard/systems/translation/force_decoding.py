@@ -1,4 +1,4 @@
-"""Attention of a model that is made to say a given translation."""
+"""Forced decoding: the attention of a model for a given translation."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class ForcedAttention:
     """Attention of a sentence pair under teacher forcing.
 
     Attributes:
-        number: of the pair.
-        weights: [L, H, T, S] of layers and heads, row t of the step that predicts target piece t; the last of the end.
-        source, target: word of each piece; -1 for none, as that of the end.
+        number: index of the pair.
+        weights: [L, H, T, S] of layers and heads; row t is the step that predicts target token t, the last one EOS.
+        source, target: word index of each token; -1 for none, such as EOS.
         sizes: numbers of source and target words.
-        tokens: the pieces of source and target, with the end.
+        tokens: tokens of source and target, including EOS.
     """
 
     number: int
@@ -76,13 +76,13 @@ def source_reads(model: nn.Module) -> list[str]:
 def force_decode(
     task: Translation, model: Any, pairs: Sequence[SentencePair], *, batch: int = 32
 ) -> Iterator[ForcedAttention]:
-    """Yield the attention of each pair with words on both sides, by the length of their sources.
+    """Yield the attention of each pair with words on both sides, ordered by source length.
 
     Args:
-        task: of the model.
-        model: in evaluation mode.
+        task: task of the model.
+        model: the model, in evaluation mode.
         pairs: the texts.
-        batch: pairs side by side.
+        batch: batch size.
 
     Raises:
         ValueError: the model has no attention to its source.

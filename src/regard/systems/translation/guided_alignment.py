@@ -1,4 +1,4 @@
-"""Guided alignment: attention learns from word links."""
+"""Guided alignment: supervision of attention by word links."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Guidance:
     """Guided alignment of one attention of a model.
 
     Attributes:
-        weight: of its loss.
-        layer: of the decoder of a Transformer, from 1; None for the last but one.
-        head: from 1, of attention with several heads.
-        shift: guide the step that reads a word, after the one that predicts it.
+        weight: weight of its loss.
+        layer: decoder layer of a Transformer, from 1; None for the last but one.
+        head: head, from 1, for multi-head attention.
+        shift: guide the step whose input is the word, after the one that predicts it.
     """
 
     weight: float
@@ -84,9 +84,9 @@ def guided_loss(weights: Tensor, links: Tensor, *, shift: int = 0) -> Tensor:
     translation is a sum over tokens too.
 
     Args:
-        weights: a [B, T, S], row t of the step that predicts target piece t.
+        weights: a [B, T, S]; row t is the step that predicts target token t.
         links: (t, s) of each link [B, N, 2], -1 for padding.
-        shift: row of a target piece, less its number.
+        shift: offset between a target token and its row.
 
     >>> attention = torch.tensor([[[0.5, 0.25, 0.25], [0.1, 0.8, 0.1]]])
     >>> guided_loss(attention, torch.tensor([[[0, 0], [0, 1], [-1, -1]]])).exp()        # 1 / (0.5 * 0.25) ** 0.5
@@ -96,7 +96,9 @@ def guided_loss(weights: Tensor, links: Tensor, *, shift: int = 0) -> Tensor:
     present = (links[..., 0] >= 0) & (links[..., 0] + shift < rows)  # [B, N]
     row, column = (links[..., 0] + shift).clamp(0, rows - 1), links[..., 1].clamp(min=0)
     kind = statistics_dtype(weights.dtype)
-    each = present.to(kind)
+    each = present.to(kind)  # [B, N]
+    # |L_t|, [B, T]: number of links of each target token.
     counts = torch.zeros(weights.shape[:2], dtype=kind, device=weights.device).scatter_add(1, row, each)
+    # Clamped before the logarithm, since a weight of exactly 0 (masked or underflow) would give inf and NaN gradients.
     found = weights.to(kind).clamp(min=torch.finfo(kind).tiny).flatten(1).gather(1, row * columns + column).log()
     return -(found * each / counts.gather(1, row).clamp(min=1)).sum()

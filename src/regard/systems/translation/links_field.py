@@ -1,4 +1,4 @@
-"""Word links of a training pair as links between its pieces, for guided alignment."""
+"""Token links of training pairs, derived from word links, for guided alignment."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class Linker(Protocol):
 
 @dataclass(frozen=True)
 class FileLinker:
-    """Links of a file in the Pharaoh format, a line per line of the training file.
+    """Links from a file in the Pharaoh format, one line per line of the training file.
 
     Attributes:
-        path: of the file.
+        path: path of the file.
     """
 
     path: Path
@@ -70,16 +70,16 @@ class FileLinker:
         return links
 
     def __repr__(self) -> str:
-        return "FileLinker()"  # the file counts by its content
+        return "FileLinker()"  # the hash of the data includes the content of the file, not its path
 
 
 @dataclass(frozen=True)
 class AlignerLinker:
-    """Links of a statistical aligner that is fitted to the training pairs, both directions joined.
+    """Links of a statistical aligner fitted to the training pairs, symmetrised over both directions.
 
     Attributes:
         examples: the training pairs.
-        name: of the aligner.
+        name: name of the aligner.
     """
 
     examples: Examples
@@ -103,10 +103,10 @@ class AlignerLinker:
 
 @dataclass(frozen=True)
 class WithLinks(WrappedExamples):
-    """Examples with a field more: the texts and the links of their words.
+    """Examples with an additional field: the texts and their word links.
 
     Attributes:
-        linker: source of the links; None for examples without, which a model is measured on.
+        linker: source of the links; None for evaluation data without links.
     """
 
     linker: Linker | None
@@ -128,15 +128,15 @@ class WithLinks(WrappedExamples):
 
     @classmethod
     def without(cls, examples: Examples) -> Examples:
-        """Return examples that a model is measured on, without links."""
+        """Return evaluation examples, without links."""
         return examples.each(cls.without) if isinstance(examples, Mixture) else cls(examples, None)
 
     @classmethod
     def of(cls, examples: Examples, links: Path | None, name: AlignerName) -> Examples:
-        """Return training examples with the links of a file, or with those of an aligner.
+        """Return training examples with links from a file or from an aligner.
 
         Raises:
-            DataError: a file of links for several training files.
+            DataError: there is one file of links but several training files.
         """
         if not isinstance(examples, Mixture):
             return cls(examples, AlignerLinker(examples, name) if links is None else FileLinker(links))
@@ -150,7 +150,7 @@ class WithLinks(WrappedExamples):
 
 @dataclass(frozen=True)
 class LinksField(Field[FieldEncoder]):
-    """Links between pieces, [B, N, 2]: target piece and source piece; -1 for none.
+    """Links between tokens, [B, N, 2]: indices of target and source token; -1 for padding.
 
     Values are (source text, target text, links of words in the Pharaoh format).
 
@@ -190,7 +190,7 @@ class LinksField(Field[FieldEncoder]):
         return {name: PaddedArray(found, PaddingRule(_NONE, (0, 0, None)))}
 
     def _pieces(self, source: str, target: str, text: str) -> list[tuple[int, int]]:
-        """Return (target piece, source piece) of all pieces of linked words."""
+        """Return (target token, source token) for all tokens of linked words."""
         links = parse_pharaoh(text)
         if not links:
             return []

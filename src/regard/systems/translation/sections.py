@@ -15,7 +15,7 @@ class HardSection(Section):
     """Training of hard attention by the score-function estimator."""
 
     reward: float = Field(1.0, ge=0)
-    """Weight of the reward, the log-probability of the target less its mean."""
+    """Weight of the reward, the log-probability of the target minus a baseline, its mean."""
     entropy: float = Field(0.01, ge=0)
     """Weight of the entropy, which delays convergence."""
 
@@ -32,9 +32,9 @@ class GuidedSection(Section):
     layer: int | None = Field(None, ge=1)
     """Layer of the decoder of a Transformer, from 1; None for the last but one."""
     head: int = Field(1, ge=1)
-    """Head of attention with several, from 1."""
+    """Head of multi-head attention, from 1."""
     shift: bool = False
-    """Guide the attention of the step that reads a word, after the one that predicts it."""
+    """Guide the attention of the step whose input is the word, after the one that predicts it."""
 
 
 class TranslationTraining(Section):
@@ -76,7 +76,7 @@ class DatesData(GeneratedData):
     valid_size: int = Field(500, ge=1)
     """Number of dates to validate on."""
     test_size: int = Field(1000, ge=1)
-    """How many dates to test on; no date and no format of them is learned from."""
+    """Number of dates to test on; training contains none of their dates and formats."""
     seed: int = 0
     """Seed of the dates."""
     languages: list[str] | None = Field(None, min_length=1)

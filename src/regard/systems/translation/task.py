@@ -1,4 +1,4 @@
-"""From one text to another: translation, transliteration, dates, pronunciations."""
+"""The translation task: text to text, such as translation, transliteration, dates, pronunciations."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ EXTRAS = ("fertility", "backward", "symmetry", "coverage")
 
 @dataclass(frozen=True)
 class PairBatch:
-    """Texts and their translations, which have a beginning and an end."""
+    """Texts and their translations (with BOS and EOS)."""
 
     source: Tensor  # [B, S]
     source_lengths: Tensor  # [B]
@@ -93,14 +93,14 @@ class Translation(Task):
 
     Attributes:
         encoders: the tokenizers of "source" and "target".
-        smoothing: of the labels.
-        exposure: what is fed to the decoder in training.
-        draws: how hard attention learns where to look.
-        dictionary: where the model says an unknown word, the source word it looked at most stands instead, or its
-            translation in here; None leaves unknown words as they are. For tokenizers of words.
-        copy: whether the model copies source words (`regard.models.Copying`).
-        guidance: how attention learns from word links; None if it does not.
-        choice: attention that word links are taken from; None for the default of the model.
+        smoothing: label smoothing.
+        exposure: decoder inputs in training (teacher forcing or scheduled sampling).
+        draws: REINFORCE settings of hard attention.
+        dictionary: replaces each unknown word of the output by the source word with the largest attention weight, or by
+            its translation in this dictionary; None keeps unknown words. For word tokenizers.
+        copy: True if the model copies source words (`regard.models.Copying`).
+        guidance: guided alignment; None for none.
+        choice: attention that word links are extracted from; None for the default of the model.
     """
 
     question: ClassVar[str] = "source"
@@ -176,12 +176,12 @@ class Translation(Task):
 
     @property
     def source(self) -> Tokenizer:
-        """The tokenizer of what is read."""
+        """The source tokenizer."""
         return _tokenizer(self.encoders["source"])
 
     @property
     def target(self) -> Tokenizer:
-        """The tokenizer of what is written."""
+        """The target tokenizer."""
         return _tokenizer(self.encoders["target"])
 
     @cached_property
@@ -209,7 +209,7 @@ class Translation(Task):
         return Loss(total, nll.detach(), int(batch.tokens), attended=predicted.attended, outputs=outputs)
 
     def _watching(self, model: nn.Module, pair: PairBatch, update: int | None) -> AbstractContextManager[Guide | None]:
-        """Return the loss of guided alignment, for a forward pass that is made inside; None where there is none."""
+        """Return a context manager that yields the loss of guided alignment for the forward pass inside, or None."""
         if self.guidance is None or update is None or pair.links is None:
             return nullcontext()
         return self.guidance.watching(model)
@@ -232,7 +232,7 @@ class Translation(Task):
         return self.exposure.sampled(model, pair.source, pair.source_lengths, given, teacher)
 
     def input_warnings(self, model: Any, texts: Sequence[str]) -> list[str]:
-        """None where unknown words are copied."""
+        """Return no warnings about unknown words if they are copied."""
         return super().input_warnings(model, texts) if self.dictionary is None and not self.copy else []
 
     def cuda_graph_obstacle(self, model: nn.Module) -> str | None:
@@ -273,7 +273,7 @@ class Translation(Task):
         return answers
 
     def alignment_choice(self, model: nn.Module) -> AlignmentChoice:
-        """Return the attention that word links are taken from: what the run keeps, what was guided, or a default.
+        """Return the attention that word links are extracted from: the stored choice, the guided one, or a default.
 
         The default is the mean over the heads of a Transformer's last layer but one, and the attention of other models.
         """
@@ -302,7 +302,7 @@ class Translation(Task):
             return [*shown, *head_panels(model, lambda: model(source, lengths, given), written, read)]
         if self.copy or not (isinstance(model, LSTMNSeq2Seq) or has_windows(model)):
             return shown
-        # Its own answer is given to the model: a search would go back and forth.
+        # Force-decode the answer: a search would record the steps of all its hypotheses, interleaved.
         with torch.inference_mode(), record_tapes(model, "decoder") as tapes, window_centres(model) as centres:
             model(source, lengths, given)
         if len(centres) >= len(shown[0].values) > 0:
@@ -349,7 +349,7 @@ class Translation(Task):
         return self.target.joined([word for word in said if word])
 
     def _written(self, source: str) -> list[str]:
-        """The word behind each piece of the source as it was written; one that a normal form divides counts twice."""
+        """Return the original word of each source token; a word that normalisation splits is repeated."""
         if self.source.split == "punctuation":
             return [source[begin:end] for begin, end in self.source.places(source)] or [SPECIALS[UNK]]
         words = source.split()
@@ -363,13 +363,13 @@ def _forward(model: nn.Module, pair: PairBatch, given: Tensor) -> ModelOutput:
 
 
 def _guided(recipe: Recipe) -> GuidedSection | None:
-    """Return the settings of guided alignment; None without it, as in tasks that are made of this one."""
+    """Return the settings of guided alignment; None if unused, or in derived tasks that do not support it."""
     guided: GuidedSection | None = getattr(recipe.train, "guided", None)
     return guided
 
 
 def _same(found: Examples, other: Examples | None) -> bool:
-    """Return whether two readers read the same examples."""
+    """Return True if two readers read the same examples."""
     return other is not None and (found.files, found.settings()) == (other.files, other.settings())
 
 
