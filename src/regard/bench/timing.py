@@ -1,4 +1,4 @@
-"""Ways that are timed in turns, so that what else the machine does meets them all alike."""
+"""Interleaved timing of implementations, so that background load affects all of them equally."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import NamedTuple
 import torch
 
 _SAMPLE = 2e-3
-"""Seconds that a sample takes at least; a faster way is called several times for one."""
+"""Minimum seconds per sample; faster calls are repeated within a sample."""
 
 
 class Time(NamedTuple):
-    """Seconds of a call: the median over the rounds, and half the distance between the quartiles."""
+    """Seconds per call: median over rounds, and half the interquartile range."""
 
     median: float
     spread: float
 
     @staticmethod
     def of(samples: list[float]) -> Time:
-        """Of one number or more.
+        """Return the median and spread of one or more samples.
 
         >>> Time.of([1.0, 2.0, 3.0, 4.0, 5.0])
         Time(median=3.0, spread=1.0)
@@ -36,9 +36,9 @@ class Time(NamedTuple):
 def race(
     calls: Mapping[str, Callable[[], object]], device: torch.device, *, seconds: float, rounds: int = 31
 ) -> dict[str, Time]:
-    """The time of each call: after a warm-up, `rounds` rounds in which each has its turn, at least 3.
+    """Time calls in `rounds` interleaved rounds (at least 3) after a warm-up.
 
-    Fewer rounds where they would take longer than `seconds` together.
+    Uses fewer rounds if they would take longer than `seconds` in total.
     """
     clock = _on_cuda if device.type == "cuda" else _on_cpu
     for call in calls.values():

@@ -71,7 +71,7 @@ def _check(search: Search) -> None:
 
 Tokens = tuple[int, ...]
 
-_NEVER = -1e30  # log-probability of a forbidden token, chosen only when no other is left
+_NEVER = -1e30  # log-probability of a forbidden token
 
 
 class CTranslate2:
@@ -141,7 +141,7 @@ class CTranslate2:
         return -(-len(sources) // self._workers)
 
     def log_probs(self, sources: list[list[str]], outputs: list[Tokens]) -> list[tuple[float, ...]]:
-        """Score outputs by teacher forcing: log-probability per token, without EOS if the hypothesis did not reach it."""
+        """Score outputs by teacher forcing: log-probability per token, without EOS if it was not reached."""
         targets = [[str(number) for number in tokens if number != EOS] for tokens in outputs]
         scored = self._program.score_batch(sources, targets, max_input_length=0, max_batch_size=self._share(sources))
         return [tuple(one.log_probs[: len(tokens)]) for one, tokens in zip(scored, outputs, strict=True)]

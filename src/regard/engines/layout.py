@@ -36,8 +36,8 @@ class TransformerLayout:
         rotary_base: base of rotary positions; None if positions are added to the embeddings.
         places: maximum length of source and target; None for no limit.
         sizes: source and target vocabulary sizes.
-        weights: weights by name. W^Q, W^K and W^V of self-attention are one matrix [3C, C], W^K and W^V of cross-attention
-            one [2C, C]. Embeddings exclude their scale sqrt(C), which the specification implies.
+        weights: weights by name. W^Q, W^K and W^V of self-attention are one matrix [3C, C], W^K and W^V of
+            cross-attention one [2C, C]. Embeddings exclude their scale sqrt(C), which the specification implies.
 
     >>> from regard.nn.transformer_layer import LayerConfig
     >>> layout = TransformerLayout.of(Transformer(11, 13, LayerConfig(dim=6, num_heads=2), num_layers=1))
@@ -86,7 +86,7 @@ class TransformerLayout:
 
 
 def _own_encoder(model: Transformer, engine: str) -> TransformerEncoder:
-    """Return the encoder of a Transformer; its layers and positions must match the decoder's, as CTranslate2 assumes."""
+    """Return the encoder of a Transformer; CTranslate2 requires the same layers and positions as in the decoder."""
     encoder = model.encoder
     if not isinstance(encoder, TransformerEncoder) or _described(encoder) != _described(model):
         raise ValueError(

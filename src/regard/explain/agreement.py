@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 _EXACT = 33
-"""Words up to which the significance without ties is that of all permutations, as in scipy."""
+"""Maximum number of words for the exact permutation test (without ties), as in scipy."""
 
 
 class Agreement(NamedTuple):
@@ -18,7 +18,7 @@ class Agreement(NamedTuple):
 
     Attributes:
         tau: [B], tau-b in [-1, 1]; NaN where one of the scores is constant, or with fewer than two words.
-        p: [B], two-sided probability of a correlation as large without any relation.
+        p: [B], two-sided p-value.
     """
 
     tau: Tensor
@@ -31,11 +31,11 @@ def kendall(first: Tensor, second: Tensor, inside: Tensor) -> Agreement:
     .. math:: \tau_b = \frac{C - D}{\sqrt{(n_0 - n_1)(n_0 - n_2)}}, \quad n_0 = \tfrac{n (n - 1)}{2}
 
     C and D count concordant and discordant pairs, n_1 and n_2 pairs with equal scores. Without ties and with up to 33
-    words the significance is exact, otherwise that of a normal distribution with the variance of ties (Kendall 1970).
+    words the p-value is exact, otherwise a normal approximation with tie correction (Kendall 1970).
 
     Args:
         first, second: scores [B, T].
-        inside: [B, T], True at words that count.
+        inside: [B, T], True at words, False at padding.
 
     >>> scores = torch.tensor([[0.1, 0.2, 0.7, 0.0]])
     >>> kendall(scores, torch.tensor([[1.0, 3.0, 2.0, 9.0]]), torch.tensor([[True, True, True, False]]))
@@ -56,12 +56,12 @@ def kendall(first: Tensor, second: Tensor, inside: Tensor) -> Agreement:
 
 
 def overlap(first: Tensor, second: Tensor, inside: Tensor, share: float = 0.2) -> Tensor:
-    """Share of the largest words of one score that are among the largest of another, [B].
+    """Share of the highest-scored words of one score that are also among those of another, [B].
 
     Args:
         first, second: scores [B, T].
-        inside: [B, T], True at words that count.
-        share: part of the words of a text that are its largest, at least one.
+        inside: [B, T], True at words, False at padding.
+        share: fraction of words of a text in the top group, at least one word.
 
     >>> words = torch.ones(1, 4, dtype=torch.bool)
     >>> overlap(torch.tensor([[4.0, 3, 2, 1]]), torch.tensor([[1.0, 4, 2, 3]]), words, share=0.5)
@@ -73,7 +73,7 @@ def overlap(first: Tensor, second: Tensor, inside: Tensor, share: float = 0.2) -
 
 
 def largest(scores: Tensor, inside: Tensor, count: Tensor) -> Tensor:
-    """The `count` [B, 1] largest words of each text, as booleans [B, T]; of equals the first ones.
+    """Mask [B, T] of the `count` [B, 1] highest-scored words of each text; ties go to the first word.
 
     >>> largest(torch.tensor([[1.0, 3.0, 3.0, 2.0]]), torch.ones(1, 4, dtype=torch.bool), torch.tensor([[2]])).int()
     tensor([[0, 1, 1, 0]], dtype=torch.int32)
@@ -117,7 +117,7 @@ def variation(first: Tensor, second: Tensor) -> Tensor:
 
 
 def _signs(scores: Tensor, pairs: Tensor) -> Tensor:
-    """sign(x_i - x_j) of the words that count, [B, T, T]."""
+    """Pairwise sign(x_i - x_j), [B, T, T]; 0 at padding."""
     return (scores.unsqueeze(2) - scores.unsqueeze(1)).sign().masked_fill(~pairs, 0.0)
 
 
@@ -131,7 +131,7 @@ def _tie_sums(scores: Tensor, pairs: Tensor, inside: Tensor) -> tuple[Tensor, Te
 
 
 def _normal(surplus: Tensor, words: Tensor, ties: list[Tensor], sums: list[tuple[Tensor, Tensor]]) -> Tensor:
-    """Two-sided significance by a normal distribution."""
+    """Two-sided p-value by the normal approximation."""
     m = words * (words - 1)
     (cubic, linear), (other_cubic, other_linear) = sums
     variance = (m * (2 * words + 5) - linear - other_linear) / 18
@@ -141,7 +141,7 @@ def _normal(surplus: Tensor, words: Tensor, ties: list[Tensor], sums: list[tuple
 
 
 def _exact(words: int, discordant: int) -> float:
-    """Two-sided significance of so many discordant pairs, among all permutations of the words."""
+    """Exact two-sided p-value of a number of discordant pairs, over all permutations of the words."""
     pairs = words * (words - 1) // 2
     counts = _inversions(words)
     fewest = min(discordant, pairs - discordant)
@@ -152,7 +152,7 @@ def _exact(words: int, discordant: int) -> float:
 
 @functools.cache
 def _inversions(words: int) -> tuple[int, ...]:
-    """Permutations of so many words by their number of inversions.
+    """Count the permutations of `words` items by their number of inversions.
 
     >>> _inversions(3)
     (1, 2, 2, 1)

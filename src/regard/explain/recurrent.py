@@ -3,7 +3,7 @@ r"""States and gates of recurrent layers over time.
     LSTM:  i, f, o = σ(W x_t + U h_{t-1} + b),  g = tanh(...),  c_t = f c_{t-1} + i g,  h_t = o tanh c_t
     GRU:   r, z = σ(...),  n = tanh(W x_t + b + r (U h_{t-1} + b')),  h_t = (1 - z) n + z h_{t-1}
 
-The layers run as they always do; gates are computed beside them from the same inputs and weights.
+The layers themselves run unchanged; gates are recomputed separately from the same inputs and weights.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from torch.nn.utils.rnn import PackedSequence
 from regard.explain.panel import CurvesPanel, Panel
 
 _UNITS = 48
-"""Units that a picture has room for; of more, those that change most."""
+"""Maximum number of units in a figure; the units with the largest changes are selected."""
 
 Read = dict[str, tuple[nn.RNNBase, Tensor, Any]]
 
 
 @contextmanager
 def recurrent_reads(model: nn.Module) -> Iterator[Read]:
-    """Yield a dict that holds, for each recurrent layer that reads a sequence, its first inputs and initial state."""
+    """Yield a dict that is filled with the first inputs and initial state of each recurrent layer that runs inside."""
     reads: Read = {}
     with ExitStack() as stack:
         for name, module in model.named_modules():
@@ -45,11 +45,11 @@ def _keep(reads: Read, name: str, module: nn.Module, args: tuple[Any, ...]) -> N
 
 
 def state_panels(reads: Read, steps: Sequence[str]) -> list[Panel]:
-    """Return, for each layer and direction, the mean of each gate and the states of units over time.
+    """Return panels per layer and direction: the mean of each gate, and the states of units, over time.
 
     Args:
-        reads: what `recurrent_reads` found; of a batch the first sequence is shown.
-        steps: names of the steps; not used of sequences of another length.
+        reads: recorded by `recurrent_reads`; only the first sequence of a batch is shown.
+        steps: names of the steps; ignored for sequences of another length.
     """
     panels: list[Panel] = []
     for name, (module, inputs, state) in reads.items():
@@ -81,12 +81,12 @@ def _panels(place: str, found: dict[str, Tensor], steps: tuple[str, ...]) -> lis
 
 @torch.no_grad()
 def recurrent_trace(module: nn.RNNBase, inputs: Tensor, state: Any = None) -> list[dict[str, Tensor]]:
-    """Return gates and states [B, T, D] of each layer, of each direction where there are two, the lowest first.
+    """Return gates and states [B, T, D] per layer and direction, the lowest layer first.
 
     Args:
         module: `torch.nn.RNN`, `GRU` or `LSTM`.
         inputs: [B, T, C].
-        state: as the module takes it; None for zeros.
+        state: initial state in the module's format; None for zeros.
 
     >>> layer = nn.LSTM(3, 5, batch_first=True)
     >>> x = torch.randn(1, 7, 3)

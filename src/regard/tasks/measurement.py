@@ -179,7 +179,7 @@ def _confusion(task: Task, texts: list[str], references: list[list[str]]) -> Con
 def inputs_and_references(task: Task, split: Split, recipe: Recipe) -> tuple[list[str], list[list[str]]]:
     """Return the inputs of a split, and the references of each."""
     assert task.answer is not None
-    both = [(task.ask(one.fields), task.references(one.fields)) for one in split.examples]  # a lazy example is read once
+    both = [(task.ask(one.fields), task.references(one.fields)) for one in split.examples]  # read once
     inputs, references = [asked for asked, _ in both], [right for _, right in both]
     return group_references(inputs, references) if task.merges_equal_inputs(recipe) else (inputs, references)
 
