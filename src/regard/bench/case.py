@@ -88,7 +88,7 @@ class Case(abc.ABC):
         """Return the implementations by name: ours, `"plain"` PyTorch if it fits into memory, and others that apply."""
 
     def inputs(self, device: torch.device) -> list[Tensor]:
-        """Return random float64 inputs, shared by all implementations; weights are scaled for energies of variance 1."""
+        """Return random float64 inputs for all implementations; weights are scaled for energies of variance 1."""
         generator = torch.Generator("cpu").manual_seed(0)
         made = [torch.randn(shape, generator=generator, dtype=torch.float64, device="cpu") for shape in self.shapes()]
         return [(each if each.dim() == 4 else each / each.shape[-1] ** 0.5).to(device) for each in made]

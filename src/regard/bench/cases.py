@@ -29,7 +29,7 @@ def timed_cases(machine: Machine, names: Collection[str], *, quick: bool) -> lis
 
 
 def gate_cases(names: Collection[str], *, quick: bool) -> list[Case]:
-    """Return the gate cases: odd sizes under every kind of mask, including fully masked sequences and isolated nodes."""
+    """Return the gate cases: odd sizes, every kind of mask, fully masked sequences and isolated nodes."""
     found: list[Case] = []
     for name in NAMES[:-1]:
         short = Sizes(2, 3, 7, 11, 13)

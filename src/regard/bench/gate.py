@@ -75,7 +75,7 @@ def _compare(case: Case, ways: dict[str, Way], dtype: torch.dtype, machine: Mach
 
 
 def _run(way: Way, inputs: list[Tensor], dtype: torch.dtype) -> list[Tensor]:
-    """Return the output and the gradient of each input, for a weighted sum of outputs (fixed weights in [-1, 1], in `dtype`)."""
+    """Return the output and all input gradients of a sum with fixed weights in [-1, 1], rounded to `dtype`."""
     ready = [tensor.detach().requires_grad_() for tensor in inputs]
     output = way(*ready)
     upstream = torch.linspace(-1, 1, output.numel(), device=output.device).view_as(output).to(dtype)

@@ -40,6 +40,6 @@ def graph(node: Tensor, weight_source: Tensor, weight_target: Tensor, edges: Ten
     source, target = (node * weight_source).sum(2), (node * weight_target).sum(2)
     count = node.shape[0]
     pairs = torch.zeros(count * count, dtype=torch.bool, device=node.device)
-    allowed = pairs.index_fill(0, edges[1] * count + edges[0], True).view(count, count)  # index_fill avoids a device copy
+    allowed = pairs.index_fill(0, edges[1] * count + edges[0], True).view(count, count)  # no copy from the CPU
     energy = F.leaky_relu(target.T.unsqueeze(2) + source.T.unsqueeze(1), 0.2)
     return read(energy, node.transpose(0, 1), allowed).transpose(0, 1)

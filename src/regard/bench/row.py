@@ -78,7 +78,7 @@ def measure(cases: Iterable[Case], machine: Machine, *, seconds: float) -> Itera
 
 
 def captured_calls(calls: dict[str, Callable[[], object]]) -> dict[str, Callable[[], None]] | None:
-    """Capture the calls in CUDA graphs; None if any cannot be captured, since its time would include Python overhead."""
+    """Capture the calls in CUDA graphs; None if any cannot be captured: its time would include Python."""
     from regard.runs.folder import RunError
     from regard.train.cuda_graphs import CudaUpdateGraphs
 

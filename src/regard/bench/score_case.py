@@ -51,7 +51,7 @@ class MaskCase:
                 return Mask.window(self.width)
 
     def allowed(self) -> Tensor | None:
-        """Return the mask as booleans, broadcastable to [B, H, T, S]; rebuilt in each call, as usual without a `Mask`."""
+        """Return the mask as booleans, broadcastable to [B, H, T, S]; rebuilt per call, as usual without `Mask`."""
         if self.kind == "none":
             return None
         key = torch.arange(self.keys, device=self.lengths.device)

@@ -53,10 +53,10 @@ class Captured(Mapping[str, list[Weights]]):
         return found[0] if len(found) == 1 else None
 
     def weights(self, name: str) -> Tensor:
-        """Join the weights of all calls to one tensor [B, (H,) T, S]; S is the final size of a growing memory.
+        """Join the weights of all calls to [B, (H,) T, S]; S is the final size of a growing memory.
 
-        Supports a single call, or a prompt followed by decoding steps. Other calls are independent of each other; access
-        them by `seen[name]`.
+        Supports a single call, or a prompt followed by decoding steps. Other calls are independent of each other;
+        access them by `seen[name]`.
         """
         calls = [call.weights() for call in self[name]]
         if not calls:

@@ -42,7 +42,7 @@ def erasure(subject: Subject, texts: SubjectBatch, scores: Tensor, shares: Seque
         counted: Tensor | None = None
         for share in shares:
             count = (texts.sizes * share).ceil().long().clamp(min=1).unsqueeze(1)
-            if counted is not None and torch.equal(count, counted):  # in short texts, adjacent shares erase the same words
+            if counted is not None and torch.equal(count, counted):  # short texts: same words
                 falls = [[*parts, parts[-1]] for parts in falls]
                 continue
             important, counted = largest(scores, texts.inside, count), count

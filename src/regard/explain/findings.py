@@ -10,7 +10,7 @@ from regard.explain.study import Study
 _WEAK, _STRONG = 0.3, 0.6
 """Thresholds of Kendall's tau: agreement is weak below the first and strong from the second."""
 _UNMOVED, _MOVED = 0.05, 0.2
-"""Thresholds of total variation distance: answers are independent of the weights below the first, dependent from the second."""
+"""Thresholds of total variation distance: independent of the weights below the first, dependent from the second."""
 _OTHER = 0.4
 """Share of the maximum divergence, ln 2, from which alternative weights are called very different."""
 
@@ -34,7 +34,7 @@ def _agreement(study: Study) -> str:
 
 
 def _bound(tau: float) -> str:
-    """Return a sentence on the agreement of gradients and leave-one-out, a reference for measures based on attention."""
+    """Return a sentence on the agreement of gradients and leave-one-out, the reference for attention."""
     if tau < _WEAK:
         return "these two hardly agree themselves, so neither is a yardstick here"
     return "so much can be expected of a measure here"

@@ -105,7 +105,7 @@ def _integrated(subject: Subject, texts: SubjectBatch, steps: int) -> Tensor:
 def _slopes(
     subject: Subject, texts: SubjectBatch, *, detach: bool, scale: float = 1.0, chosen: Tensor | None = None
 ) -> list[tuple[Tensor, Tensor]]:
-    """Return the output of each embedding module, and the gradient of the answer's probability at `scale` times it.
+    """Return each embedding module's output, and the gradient of the answer's probability at `scale` times it.
 
     Embedding modules that the forward pass does not call are skipped.
     """
@@ -121,7 +121,7 @@ def _slopes(
     with cudnn, torch.enable_grad(), replace_embeddings(subject.embeddings, change):
         found = subject.probabilities(texts, detach=detach)
     total = found.gather(1, chosen.unsqueeze(1)).sum()
-    # With detached weights, vectors used only for scores (such as memory keys) do not affect the answer: no gradient.
+    # With detached weights, vectors used only for scores (such as memory keys) have no gradient.
     slopes = torch.autograd.grad(total, [put for _, put in seen], materialize_grads=True)
     return [(vectors, slope) for (vectors, _), slope in zip(seen, slopes, strict=True)]
 

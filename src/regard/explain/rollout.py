@@ -32,8 +32,8 @@ def rollout(weights: Tensor, *, residual: float = 0.5) -> Tensor:
 def flow(weights: Tensor, *, residual: float = 0.5, looks: Tensor | None = None) -> Tensor:
     """Attention flow: the largest flow from each state of the last layer to each input, [B, T, T].
 
-    Layers form a network with weights as edge capacities. It solves T² maximum-flow problems per text, so it suits short
-    texts only.
+    Layers form a network with weights as edge capacities. It solves T² maximum-flow problems per text, so it suits
+    short texts only.
 
     Args:
         weights, residual: as in `rollout`.

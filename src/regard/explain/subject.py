@@ -94,8 +94,9 @@ class Extra(NamedTuple):
 class Subject(abc.ABC):
     """Model that answers questions about a text and attends to its units.
 
-    `Task.subject` returns it, or raises a ValueError for a model without attention. A model whose answer follows from a
-    single attention step is a `StagedSubject`, whose weights can be replaced; a Transformer has weights in many layers.
+    `Task.subject` returns it, or raises a ValueError for a model without attention. A model whose answer follows from
+    a single attention step is a `StagedSubject`, whose weights can be replaced. A Transformer has weights in many
+    layers.
 
     Attributes:
         unit: name of a unit: "word" or "sentence".
@@ -111,7 +112,7 @@ class Subject(abc.ABC):
 
     @abc.abstractmethod
     def read(self, inputs: Sequence[Any]) -> SubjectBatch:
-        """Encode inputs; an input with several answers, such as the tokens of a translation, yields one text per answer."""
+        """Encode inputs; an input with several answers, such as a translation, yields one text per answer."""
 
     @abc.abstractmethod
     def words(self, given: Any) -> list[str]:

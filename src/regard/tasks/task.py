@@ -228,7 +228,7 @@ class Task(InputOutput):
     def longest_inputs(
         self, recipe: Recipe, splits: Mapping[str, Split | None], dropped: Collection[int]
     ) -> Iterator[tuple[str, int]]:
-        """Yield the longest inputs and outputs for the check of learned positions: a phrase and the number of positions.
+        """Yield the longest inputs and outputs for the check of learned positions: a phrase and its positions.
 
         Args:
             recipe: determines whether texts are split into windows.

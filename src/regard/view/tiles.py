@@ -1,10 +1,10 @@
-r"""Maps of weights as tiles: at most 8 bits per weight, on a square-root scale, in a pyramid of ever coarser levels.
+r"""Tiled weight maps: at most 8 bits per weight on a square-root scale, in a pyramid of increasingly coarse levels.
 
     q = round(n sign(w) sqrt(|w| / full)),  0 where |w| < floor        n = 255, 127 of signed values, or fewer
 
-Half a step of q is an error of about sqrt(w full) / n of a weight w, so small weights keep their shade. A cell of
-the next level is the largest in magnitude of its four cells below: a single strong weight is seen from any distance.
-Rows come some at a time and only one row of tiles per level is held, never the whole map.
+The quantisation error of a weight w is about sqrt(w full) / n, so small weights stay visible. Each coarser level
+max-pools 2 x 2 cells by magnitude, so a single strong weight is visible at any zoom. Rows are streamed: only one row of
+tiles per level is in memory, never the whole map.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Pixels = NDArray[np.integer[Any]]
 
 @dataclass
 class _Level:
-    """One level of the pyramid: rows of pixels go in, tiles come out, pooled rows go on to the level above."""
+    """Pyramid level: receives rows of pixels, writes tiles, and passes pooled rows to the next coarser level."""
 
     columns: int
     blobs: Blobs
@@ -76,7 +76,7 @@ class _Level:
 
 
 def pooled(values: NDArray[Any], side: int) -> NDArray[Any]:
-    """Return the value of largest magnitude of each square of cells; those at the edges may be smaller.
+    """Max-pool squares of cells by magnitude; squares at the edges may be smaller.
 
     Args:
         values: [R, C].
@@ -97,7 +97,7 @@ def pooled(values: NDArray[Any], side: int) -> NDArray[Any]:
 
 
 def _reduced(larger: np.ufunc, values: NDArray[Any], side: int) -> NDArray[Any]:
-    """Return one value of each square, by halves: many times faster than a reduction over short axes."""
+    """Reduce squares by repeated halving, which is many times faster than a reduction over short axes."""
     while side > 1:
         values = larger(values[::2], values[1::2])
         values = larger(values[:, ::2], values[:, 1::2])
@@ -106,7 +106,7 @@ def _reduced(larger: np.ufunc, values: NDArray[Any], side: int) -> NDArray[Any]:
 
 
 def quantised(values: NDArray[np.float32], how: Tiling) -> Pixels:
-    """Return 8 bits per value.
+    """Quantise values to 8 bits.
 
     >>> quantised(np.array([[0.0, 0.25, 1.0]], np.float32), Tiling(1.0))
     array([[  0, 128, 255]], dtype=uint8)
@@ -185,7 +185,7 @@ class Tiling:
 
 
 def _pixels(part: NDArray[np.float32], how: Tiling) -> Pixels:
-    """Return the pixels of some rows; where all are zero, they are not computed."""
+    """Return the pixels of some rows; skips the computation for columns that are all zero."""
     side, width = 1 << how.power, part.shape[1]
     made = np.zeros((_cells(len(part), how.power), _cells(width, how.power)), np.int8 if how.signed else np.uint8)
     tops = (np.abs(part) if how.signed else part).max(0)  # of each column
@@ -199,7 +199,7 @@ def _pixels(part: NDArray[np.float32], how: Tiling) -> Pixels:
 
 
 def tiled(rows: LazyRows, how: Tiling, blobs: Blobs) -> dict[str, Any]:
-    """Return the description of a map for the viewer; its bytes go to `blobs`.
+    """Return the viewer's description of a map, and append its bytes to `blobs`.
 
     Args:
         rows: the map.
