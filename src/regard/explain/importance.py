@@ -1,4 +1,4 @@
-"""Importance measures of input units: gradients, integrated gradients, leave-one-out, attention, and random control."""
+"""Importance measures of input units: gradients, integrated gradients, leave-one-out, attention, random control."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _integrated(subject: Subject, texts: SubjectBatch, steps: int) -> Tensor:
 def _slopes(
     subject: Subject, texts: SubjectBatch, *, detach: bool, scale: float = 1.0, chosen: Tensor | None = None
 ) -> list[tuple[Tensor, Tensor]]:
-    """Return each embedding module's output, and the gradient of the answer's probability at `scale` times it.
+    """Return the output of each embedding module, and the gradient of the probability at `scale` times it.
 
     Embedding modules that the forward pass does not call are skipped.
     """

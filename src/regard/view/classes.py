@@ -35,7 +35,7 @@ def class_table(scores: ClassScores) -> Table:
 
 
 def confusion_table(confusion: Confusion) -> Table | None:
-    """Return the confusion matrix, a row per true class; for many classes the most frequent confusions, None without any.
+    """Return the confusion matrix, a row per true class; for many classes the most frequent confusions, or None.
 
     >>> table = confusion_table(Confusion.of([("yes", "yes"), ("yes", "no"), ("no", "no")]))
     >>> [column.header for column in table.columns]

@@ -115,7 +115,7 @@ def write_figure(figure: Figure, path: Path, suffix: str) -> str | None:
     from matplotlib import rc_context
 
     undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix, {})
-    settings: dict[Any, Any] = {"svg.hashsalt": "regard", "svg.fonttype": "none", "pdf.fonttype": 42}  # keep text as text, not outlines
+    settings: dict[Any, Any] = {"svg.hashsalt": "regard", "svg.fonttype": "none", "pdf.fonttype": 42}  # text stays text
     with warnings.catch_warnings(record=True) as caught, rc_context(settings):
         warnings.simplefilter("always")
         figure.savefig(path, format=suffix[1:], dpi=150, metadata=undated)

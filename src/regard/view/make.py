@@ -177,7 +177,7 @@ def curves(values: Any, names: Sequence[str] = (), steps: Sequence[str] = (), *,
 def captured(
     seen: Captured, rows: Sequence[str] = (), columns: Sequence[str] | None = None, *, batch: int = 0, title: str = ""
 ) -> View:
-    """Return a view of attention captured by `regard.capture`: a panel per kind of attention, with its layers and heads.
+    """Return a view of attention captured by `regard.capture`: a panel per kind, with its layers and heads.
 
     Args:
         seen: the capture of a model that has run.

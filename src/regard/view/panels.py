@@ -28,7 +28,7 @@ def draw(
 
     Args:
         panels: panels to write.
-        path: output file; its suffix selects the format: .png, .svg, .pdf, .html, .npz, .json, .safetensors or .pharaoh.
+        path: output file; its suffix is .png, .svg, .pdf, .html, .npz, .json, .safetensors or .pharaoh.
         suffix: overrides the suffix, for a temporary file with another name; None for that of the path.
         style: style of panels with several styles; None for the default.
         paper: column width of a paper, 3.5 inches.
