@@ -51,7 +51,8 @@ class GraphCase(Case):
         generator = torch.Generator("cpu").manual_seed(0)
         every = torch.randperm(self.nodes * (self.nodes - 1), generator=generator, device="cpu")
         chosen = every[: self.edges].sort().values
-        return torch.stack((chosen % self.nodes, chosen // self.nodes + 1)).to(device)
+        # Sorted pair numbers are sorted by target; target + 1 leaves the first node without neighbours.
+        return torch.stack((chosen % self.nodes, chosen // self.nodes + 1)).to(device)  # [2, E]
 
     def ways(self, machine: Machine) -> dict[str, Way]:
         edges = self.pairs(machine.device)
@@ -82,7 +83,7 @@ class GraphCase(Case):
 
         def read(node: Tensor, source: Tensor, target: Tensor) -> Tensor:
             weights = {"att_src": source.unsqueeze(0), "att_dst": target.unsqueeze(0)}
-            out: Tensor = torch.func.functional_call(layer, weights, (node.flatten(1), edges))
+            out: Tensor = torch.func.functional_call(layer, weights, (node.flatten(1), edges))  # [N, H * D]
             return out.view(-1, self.heads, self.width)
 
         return read

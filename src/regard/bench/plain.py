@@ -42,4 +42,4 @@ def graph(node: Tensor, weight_source: Tensor, weight_target: Tensor, edges: Ten
     pairs = torch.zeros(count * count, dtype=torch.bool, device=node.device)
     allowed = pairs.index_fill(0, edges[1] * count + edges[0], True).view(count, count)  # no copy from the CPU
     energy = F.leaky_relu(target.T.unsqueeze(2) + source.T.unsqueeze(1), 0.2)
-    return read(energy, node.transpose(0, 1), allowed).transpose(0, 1)
+    return read(energy, node.transpose(0, 1), allowed).transpose(0, 1)  # [H, N, D] -> [N, H, D]

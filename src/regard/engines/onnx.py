@@ -19,7 +19,7 @@ from regard.engines.layout import TransformerLayout
 from regard.ops.weights import Weights
 from regard.protocol import Step
 
-_HIDDEN = -1e30  # added to an energy: its softmax weight underflows to exactly zero, without the NaN of -inf rows
+_HIDDEN = -1e30  # added to an energy: its softmax weight underflows to exactly zero
 _SPARE = 16  # positions by which a full cache grows, so that it is not reallocated at every step
 _KINDS = {torch.float32: np.float32, torch.int64: np.int64}
 
@@ -90,7 +90,7 @@ class _Model:
         given |= self._positions("decoder", state.size, 1)
         rows, _, _, size = state.source["source_bias"].shape
         found = self._step.run(given, n=len(token), r=rows, k=len(token) // rows, s=size)
-        weights = found["weights"].view(len(token), 1, 1, -1)
+        weights = found["weights"].view(len(token), 1, 1, -1)  # [r, n / r, s] -> [N, 1, 1, S]
         return Step(found["log_probs"], state.written(found), Weights.of(weights))
 
     @property

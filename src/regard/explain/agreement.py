@@ -42,10 +42,11 @@ def kendall(first: Tensor, second: Tensor, inside: Tensor) -> Agreement:
     Agreement(tau=tensor([0.3333]), p=tensor([1.]))
     """
     pairs = inside.unsqueeze(2) & inside.unsqueeze(1)  # [B, T, T]
-    one, other = (_signs(scores.double(), pairs) for scores in (first, second))
+    one, other = (_signs(scores.double(), pairs) for scores in (first, second))  # [B, T, T] each
     surplus = (one * other).sum((1, 2)) / 2  # C - D
     words = inside.sum(1).double()
     every = words * (words - 1) / 2
+    # Each pair occurs twice in the matrix, and a tied pair has sign 0: n_1 and n_2 of the formula.
     ties = [every - signs.abs().sum((1, 2)) / 2 for signs in (one, other)]
     tau = surplus / ((every - ties[0]) * (every - ties[1])).sqrt()
     tau = torch.where(tau.isfinite(), tau.clamp(-1, 1), torch.nan)
@@ -124,7 +125,7 @@ def _signs(scores: Tensor, pairs: Tensor) -> Tensor:
 def _tie_sums(scores: Tensor, pairs: Tensor, inside: Tensor) -> tuple[Tensor, Tensor]:
     """Σ t(t-1)(t-2) and Σ t(t-1)(2t+5) over groups of t equal scores, [B] each."""
     equal = (scores.unsqueeze(2) == scores.unsqueeze(1)) & pairs
-    size = equal.sum(2).double()  # of the group of each word, which has `size` words: each adds its share
+    size = equal.sum(2).double()  # [B, T], size t of each word's group; each of its t words adds 1 / t of the term
     shares = (size - 1) * (size - 2), (size - 1) * (2 * size + 5)
     cubic, linear = (share.masked_fill(~inside, 0.0).sum(1) for share in shares)
     return cubic, linear
@@ -144,7 +145,7 @@ def _exact(words: int, discordant: int) -> float:
     """Exact two-sided p-value of a number of discordant pairs, over all permutations of the words."""
     pairs = words * (words - 1) // 2
     counts = _inversions(words)
-    fewest = min(discordant, pairs - discordant)
+    fewest = min(discordant, pairs - discordant)  # the distribution is symmetric: double the smaller tail
     if 2 * fewest == pairs:
         return 1.0
     return min(1.0, 2 * sum(counts[: fewest + 1]) / math.factorial(words))

@@ -37,7 +37,7 @@ def erasure(subject: Subject, texts: SubjectBatch, scores: Tensor, shares: Seque
     """
     with torch.no_grad():
         chosen = answers(subject, texts).unsqueeze(1)
-        before = subject.probabilities(texts).gather(1, chosen)
+        before = subject.probabilities(texts).gather(1, chosen)  # [B, 1]
         falls: list[list[Tensor]] = [[], []]
         counted: Tensor | None = None
         for share in shares:

@@ -133,6 +133,7 @@ def scaled_dot_product_weights(
               [0.5000, 0.5000]]]])
     """
     query, key = _vectors(query, key, enable_gqa=enable_gqa)
+    # In float32, like the accumulation of fused kernels, whatever the dtype of the model.
     logits = query.float() @ key.float().transpose(-1, -2) * (query.shape[-1] ** -0.5 if scale is None else scale)
     if is_causal:  # aligned to the upper left corner, as in PyTorch
         seen = torch.ones(logits.shape[-2:], dtype=torch.bool, device=logits.device).tril()

@@ -113,13 +113,16 @@ def _slopes(
     seen: list[tuple[Tensor, Tensor]] = []
 
     def change(vectors: Tensor) -> Tensor:
+        # A new leaf per module: the gradient stops here instead of reaching the embedding table.
         put = (scale * vectors.detach()).requires_grad_()
         seen.append((vectors.detach(), put))
         return put
 
-    cudnn = torch.backends.cudnn.flags(enabled=False)  # cuDNN's recurrent layers have no backward pass in evaluation mode
+    # cuDNN's recurrent layers have no backward pass in evaluation mode.
+    cudnn = torch.backends.cudnn.flags(enabled=False)
     with cudnn, torch.enable_grad(), replace_embeddings(subject.embeddings, change):
         found = subject.probabilities(texts, detach=detach)
+    # Texts are independent, so one backward pass over the sum gives the gradient of each.
     total = found.gather(1, chosen.unsqueeze(1)).sum()
     # With detached weights, vectors used only for scores (such as memory keys) have no gradient.
     slopes = torch.autograd.grad(total, [put for _, put in seen], materialize_grads=True)
@@ -128,5 +131,5 @@ def _slopes(
 
 def _folded(subject: Subject, texts: SubjectBatch, parts: list[Tensor]) -> Tensor:
     """Sum values per vector over all embedding modules, by unit [B, T]; 0 for units without a vector."""
-    total = torch.stack([subject.fold(texts, part) for part in parts]).sum(0)
+    total = torch.stack([subject.fold(texts, part) for part in parts]).sum(0)  # [modules, B, T] -> [B, T]
     return total.masked_fill(~texts.inside, 0.0)

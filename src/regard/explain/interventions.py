@@ -38,9 +38,10 @@ def permuted(subject: StagedSubject, texts: SubjectBatch, *, draws: int = 100, s
         for _ in range(draws):
             noise = torch.rand(texts.inside.shape, generator=generator).to(weights.device).unsqueeze(1)
             order = noise.masked_fill(outside, torch.inf).argsort(dim=2)  # units first, in a random order
-            shuffled = torch.zeros_like(weights).scatter_(2, places, weights.gather(2, order))
+            # Position `places[i]` receives the weight of unit `order[i]`; padding keeps weight 0.
+            shuffled = torch.zeros_like(weights).scatter_(2, places, weights.gather(2, order))  # [B, N, T]
             changes.append(variation(subject.answer(encoded, shuffled), before))
-    return torch.stack(changes).median(0).values
+    return torch.stack(changes).median(0).values  # [draws, B] -> [B]
 
 
 class Adversary(NamedTuple):
@@ -103,7 +104,8 @@ def adversary(
         updates.step(torch.autograd.grad(loss.sum(), logits)[0])
     with torch.no_grad():
         found, change = _attacked(subject, encoded, logits, inside, before)
-        apart = divergence(found, weights).mean(2).masked_fill(change > allowed, 0.0)
+        # Starts that changed the answer too much count as not found.
+        apart = divergence(found, weights).mean(2).masked_fill(change > allowed, 0.0)  # [K, B]
         best = apart.argmax(0)  # [B]
         chosen = best, torch.arange(batch, device=best.device)
         return Adversary(apart[chosen], change[chosen], found[chosen].view(batch, reads, -1))
@@ -112,7 +114,7 @@ def adversary(
 class _AMSGrad:
     """Adam with the largest second moment so far (Reddi et al. 2018), for one tensor.
 
-    Equivalent to `torch.optim.Adam`, whose first use imports the compiler stack and takes seconds.
+    Equivalent to `torch.optim.Adam`, which would import the compiler stack first.
     """
 
     def __init__(self, values: Tensor, rate: float) -> None:
@@ -147,6 +149,7 @@ def _distances(found: Tensor, weights: Tensor) -> Tensor:
 
 def _entropy(weights: Tensor) -> Tensor:
     """Entropy of weights [..., N, T] in nats, averaged over N reads."""
+    # The clamp keeps the gradient finite: the derivative of entr at 0 is infinite.
     entropy: Tensor = torch.special.entr(weights.clamp(min=1e-30)).sum(-1).mean(-1)
     return entropy
 
@@ -155,6 +158,6 @@ def _attacked(
     subject: StagedSubject, encoded: Any, logits: Tensor, inside: Tensor, before: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Return the weights [K, B, N, T] of logits, and the change of the answers, [K, B]."""
-    found = logits.masked_fill(~inside, -torch.inf).softmax(-1).nan_to_num()
+    found = logits.masked_fill(~inside, -torch.inf).softmax(-1).nan_to_num()  # fully masked rows: NaN -> 0
     after = subject.answers(encoded, found)
     return found, variation(after, before)

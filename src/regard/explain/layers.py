@@ -46,7 +46,7 @@ def _panel(
     rows: Sequence[str],
     columns: Sequence[str] | None,
 ) -> HeadsPanel:
-    weights = torch.stack(list(layers.values()))
+    weights = torch.stack(list(layers.values()))  # [L, H, T, S]
     pairs = [vectors[name] for name in layers if name in vectors]
     queries, keys = map(torch.stack, zip(*pairs, strict=True)) if len(pairs) == len(layers) else (None, None)
     kind = kind_of(pattern, weights)

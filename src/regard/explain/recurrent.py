@@ -115,7 +115,7 @@ def _walk(module: nn.RNNBase, inputs: Tensor, suffix: str, before: Sequence[Tens
     start = inputs.new_zeros(len(inputs), module.hidden_size)
     hidden, cell = (start if one is None else one for one in before)
     steps: list[dict[str, Tensor]] = []
-    for x in inputs.unbind(1):
+    for x in inputs.unbind(1):  # [B, C] per step
         given, known = x @ into.T + biases[0], hidden @ across.T + biases[1]
         if module.mode == "LSTM":
             one = _lstm(given + known, cell)
@@ -126,11 +126,12 @@ def _walk(module: nn.RNNBase, inputs: Tensor, suffix: str, before: Sequence[Tens
             one = {"hidden state": (given + known).relu() if module.mode == "RNN_RELU" else (given + known).tanh()}
         hidden = one["hidden state"]
         steps.append(one)
+    # [B, T, D] for each gate and state
     return {name: torch.stack([step[name] for step in steps], 1) for name in (steps[0] if steps else ())}
 
 
 def _lstm(total: Tensor, cell: Tensor) -> dict[str, Tensor]:
-    enter, forget, new, out = total.chunk(4, -1)
+    enter, forget, new, out = total.chunk(4, -1)  # PyTorch's order of gates: i, f, g, o
     cell = forget.sigmoid() * cell + enter.sigmoid() * new.tanh()
     return {
         "input gate": enter.sigmoid(),
@@ -144,5 +145,6 @@ def _lstm(total: Tensor, cell: Tensor) -> dict[str, Tensor]:
 def _gru(given: Tensor, known: Tensor, hidden: Tensor) -> dict[str, Tensor]:
     (reset, update, new), (reset_, update_, new_) = given.chunk(3, -1), known.chunk(3, -1)
     opened, kept = (reset + reset_).sigmoid(), (update + update_).sigmoid()
+    # The reset gate applies to the projected state including its bias, as in cuDNN, not to the state itself.
     proposed = (new + opened * new_).tanh()
     return {"reset gate": opened, "update gate": kept, "hidden state": (1 - kept) * proposed + kept * hidden}

@@ -70,7 +70,8 @@ def weighted_norms(weights: Tensor, values: Tensor, output: Tensor) -> Tensor:
     tensor([[[1.5000, 0.0000]]])
     """
     heads, width = values.shape[1], values.shape[3]
-    mapped = torch.einsum("bhsd,chd->bhsc", values, output.unflatten(1, (heads, width)))
+    # Project the values of each head first: then the sum over heads needs no [B, H, T, S, C] tensor.
+    mapped = torch.einsum("bhsd,chd->bhsc", values, output.unflatten(1, (heads, width)))  # [B, H, S, C]
     return torch.einsum("bhts,bhsc->btsc", weights, mapped).square().sum(3).sqrt()
 
 

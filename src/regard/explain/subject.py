@@ -58,10 +58,11 @@ class SubjectBatch(NamedTuple):
         tensor([[5, 7, 0]])
         """
         kept = self.present & (chosen | ~self.inside)
+        # A stable sort of the mask moves kept positions to the front without changing their order.
         order = (~kept).long().sort(dim=1, stable=True).indices  # [B, T]
         lengths = kept.sum(1)
         trailing = (1,) * (self.ids.dim() - 2)
-        ids = self.ids.gather(1, order.view(*order.shape, *trailing).expand_as(self.ids))
+        ids = self.ids.gather(1, order.view(*order.shape, *trailing).expand_as(self.ids))  # [B, T] or [B, T, J]
         behind = torch.arange(ids.shape[1], device=ids.device) >= lengths.unsqueeze(1)
         return self._replace(ids=ids.masked_fill(behind.view(*behind.shape, *trailing), self.padding), lengths=lengths)
 
@@ -128,7 +129,7 @@ class Subject(abc.ABC):
 
     def fold(self, texts: SubjectBatch, values: Tensor) -> Tensor:
         """Sum values per embedded vector to values per unit [B, T]."""
-        return values if values.dim() == 2 else values.flatten(2).sum(2)
+        return values if values.dim() == 2 else values.flatten(2).sum(2)  # [B, T, ...] -> [B, T]
 
     def extras(self) -> Mapping[str, Extra]:
         """Return architecture-specific importance measures, by name."""
@@ -166,7 +167,7 @@ class StagedSubject(Subject):
 
     def answers(self, encoded: Any, weights: Tensor) -> Tensor:
         """Return probabilities [M, B, K] of the answers by each of M weights, [M, B, N, T]."""
-        return torch.stack([self.answer(encoded, one) for one in weights])
+        return torch.stack([self.answer(encoded, one) for one in weights])  # [M, B, K]
 
     def support(self, texts: SubjectBatch) -> Tensor:
         """Return the mask of units that each read may attend to, [B, N, T] or [B, 1, T]."""

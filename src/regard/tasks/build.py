@@ -45,5 +45,5 @@ def outline(recipe: Recipe) -> None:
     Raises:
         ValueError: inconsistent arguments.
     """
-    with shapes_only():  # no parameter is allocated, so that even a huge model is checked in milliseconds
+    with shapes_only():  # no memory is allocated for parameters
         build_model(recipe.model, *task_class(recipe.task).outline_sizes)

@@ -277,4 +277,5 @@ def mean_log_probs(logits: Sequence[Tensor]) -> Tensor:
     >>> mean_log_probs([torch.tensor([0.5, 0.5]).log(), torch.tensor([0.9, 0.1]).log()]).exp()
     tensor([0.7000, 0.3000])
     """
+    # log(Σ_m p_m / M) in the log domain, where small probabilities do not underflow
     return torch.stack([log_softmax(one) for one in logits]).logsumexp(0) - math.log(len(logits))

@@ -59,6 +59,7 @@ def copy_loss(log_probs: Tensor, target: Tensor, *, size: int, padding: int, smo
     (tensor(1.0397), tensor(0.6931))
     """
     counts = target != padding
+    # [B, T, V + S] -> [B, T]; masked_fill, since padding may have log-probability -inf and inf * 0 is NaN
     nll = -log_probs.gather(2, target.unsqueeze(2)).squeeze(2).masked_fill(~counts, 0.0).sum()
     if not smoothing:
         return nll, nll.detach()
@@ -86,8 +87,8 @@ def token_loss(
     >>> token_loss(logits, torch.tensor([[1, 0]]), padding=0, smoothing=0.1)       # log 4, the second is padding
     (tensor(1.3863), tensor(1.3863))
     """
-    counts = (target != padding).flatten()
-    places = target.flatten().masked_fill(~counts, 0)
+    counts = (target != padding).flatten()  # [N]
+    places = target.flatten().masked_fill(~counts, 0)  # [N]; any valid class at padding, where the weight is 0
     rows = logits.flatten(0, -2)  # [N, V]
     if weights is None:
         return cross_entropy(rows, places, counts, smoothing=smoothing)

@@ -199,5 +199,6 @@ def group_references(inputs: list[str], references: list[list[str]]) -> tuple[li
 def _flatness(attended: Weights, lengths: Tensor) -> float:
     """Return the mean entropy of attention rows relative to a uniform distribution over the source."""
     entropy = attended.entropy()
+    # Entropy of a uniform row is log S; the clamp avoids a division by log 1 = 0.
     even = lengths.clamp(min=2).double().log().view(-1, *([1] * (entropy.dim() - 1)))
     return float((entropy.double() / even).mean())

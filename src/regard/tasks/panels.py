@@ -86,7 +86,7 @@ def layers_panel(encoder: BertEncoder, tokenizer: Tokenizer, text: str, *, title
     looked = [calls[0].weights()[0].mean(0).float().cpu() for calls in seen.values()]  # [T, T] per layer
     return Panel(
         title,
-        torch.stack([_looking(weights, pooling) for weights in looked]),
+        torch.stack([_looking(weights, pooling) for weights in looked]),  # [L, T]
         along="<s> looks at" if pooling == "last" else "words look at, the mean",
         rows=tuple(f"layer {number}" for number in range(1, len(looked) + 1)),
         columns=tuple(tokenizer.tokens([BOS, *ids, EOS])),

@@ -68,10 +68,11 @@ class RewardedDraws:
     def advantage(self, predicted: ModelOutput, wanted: Tensor) -> Tensor:
         """Return R - b of each step, [B, T], without gradient; 0 at padding."""
         inside = wanted != PAD
-        said = log_softmax(predicted.logits.detach()).gather(2, wanted.unsqueeze(2)).squeeze(2)
+        said = log_softmax(predicted.logits.detach()).gather(2, wanted.unsqueeze(2)).squeeze(2)  # [B, T]
         said = said.masked_fill(~inside, 0.0)
         total, words = said.sum(1), inside.sum(1)
         mean = (total.sum() - total) / (words.sum() - words).clamp(min=1)  # per token, over the other sentences
+        # The suffix sum of differences equals the reward minus the mean times the number of remaining tokens.
         return _from_here_on((said - mean.unsqueeze(1)).masked_fill(~inside, 0.0))
 
 

@@ -118,7 +118,7 @@ def _of(names: Sequence[str], number: int) -> str:
 
 
 def _values(panel: Panel) -> tuple[NDArray[np.float32], int]:
-    """Return the values of a panel, pooled to drawable size, and the pooling factor's exponent."""
+    """Return the values of a panel, pooled to drawable size, and the binary exponent of the pooling factor."""
     if not isinstance(panel, StreamedPanel):
         values, power = to_float32(panel.values), 0
         while max(values.shape, default=0) > _FINEST:
@@ -127,6 +127,7 @@ def _values(panel: Panel) -> tuple[NDArray[np.float32], int]:
     rows, columns = panel.source.shape
     power = max(0, max(rows, columns) - 1).bit_length() - _FINEST.bit_length() + 1
     power = max(0, power)
+    # Blocks of about 4 million values, whose rows are a multiple of the pooling squares.
     step = max(1, (1 << 22) // max(1, columns) >> power) << power
     parts = (panel.source.read(first, min(rows, first + step)) for first in range(0, rows, step))
     return np.concatenate([pooled(part, 1 << power) for part in parts]), power

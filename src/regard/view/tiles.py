@@ -185,11 +185,11 @@ class Tiling:
 
 
 def _pixels(part: NDArray[np.float32], how: Tiling) -> Pixels:
-    """Return the pixels of some rows; skips the computation for columns that are all zero."""
+    """Return the pixels of some rows; skips tiles in which all values round to zero."""
     side, width = 1 << how.power, part.shape[1]
     made = np.zeros((_cells(len(part), how.power), _cells(width, how.power)), np.int8 if how.signed else np.uint8)
     tops = (np.abs(part) if how.signed else part).max(0)  # of each column
-    least = max(how.floor, how.full * (0.49 / how.steps) ** 2)
+    least = max(how.floor, how.full * (0.49 / how.steps) ** 2)  # smaller magnitudes round to zero
     for begin in range(0, width, TILE * side):
         end = begin + TILE * side
         if tops[begin:end].max() >= least:
