@@ -20,7 +20,7 @@ class Axis:
 
     Attributes:
         key: the path of the key, `model.attention`.
-        values: each one as it was written, in YAML.
+        values: the values as written, in YAML.
     """
 
     key: str

@@ -26,7 +26,7 @@ class Comparison:
 
     Attributes:
         folder: the folder of all its runs, and of its results.
-        axes: what is varied.
+        axes: varied keys with their values.
         trials: a run for each combination, in the order given; the last key varies fastest.
         command: command line of this comparison.
     """

@@ -34,7 +34,7 @@ def watch_attention(
         model: any module.
         found: receives the name of the innermost running module and the weights.
         vectors: receives name, queries and keys of calls of `scaled_dot_product_attention`; None to skip them.
-        grad: whether the weights are differentiable.
+        grad: keep the weights differentiable.
     """
     calls = _Calls(found, vectors)
     with ExitStack() as stack:

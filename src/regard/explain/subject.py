@@ -121,7 +121,7 @@ class Subject(abc.ABC):
 
     @abc.abstractmethod
     def probabilities(self, texts: SubjectBatch, *, detach: bool = False) -> Tensor:
-        """Return probabilities of the answers, [B, K]; with `detach`, where it can be, by weights held fixed."""
+        """Return probabilities of the answers, [B, K]; with `detach`, weights are constants if supported."""
 
     @abc.abstractmethod
     def weights(self, texts: SubjectBatch) -> Tensor:
@@ -174,7 +174,7 @@ class StagedSubject(Subject):
         return texts.inside.unsqueeze(1)
 
     def probabilities(self, texts: SubjectBatch, *, detach: bool = False) -> Tensor:
-        """Return probabilities of the answers, [B, K]; with `detach`, where it can be, by weights held fixed."""
+        """Return probabilities of the answers, [B, K]; with `detach`, weights are constants if supported."""
         encoded = self.encode(texts)
         weights = self.attend(encoded)
         return self.answer(encoded, weights.detach() if detach and self.detachable else weights)

@@ -63,9 +63,9 @@ def view(panel: Panel, key: str, *, said: Collection[str] = ()) -> Markup:
     """Return a panel for the interactive viewer, with a static figure as fallback without scripts.
 
     Args:
-        panel: what is drawn.
+        panel: the panel.
         key: URL fragment key of the view's state.
-        said: titles in plain words that stand above it, and are not shown again.
+        said: plain-text titles already shown above the panel, which are not repeated.
     """
     panel = panel.without_vectors() if isinstance(panel, HeadsPanel) else panel
     still = element("noscript", panel_figure(panel, said=said))
@@ -97,8 +97,8 @@ def panel_figure(panel: Panel, *, said: Collection[str] = ()) -> Markup:
     """Return one panel as a figure that needs no script.
 
     Args:
-        panel: what is drawn.
-        said: titles in plain words that stand above it, and are not shown again.
+        panel: the panel.
+        said: plain-text titles already shown above the panel, which are not repeated.
     """
     title = "" if plain_title(panel.title) in said else panel.title
     if isinstance(panel, TextPanel):

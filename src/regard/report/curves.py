@@ -43,7 +43,7 @@ def curves_figure(
     """Return a chart of curves; None without a finite value.
 
     Args:
-        curves: what is drawn.
+        curves: the curves.
         of: the name of the values.
         caption: a sentence behind it.
         along: the name of the steps.

@@ -78,7 +78,7 @@ def _above(power: float) -> int:
 
 
 def _step(width: float, parts: int) -> float:
-    """Return the round step that divides a width into about so many parts."""
+    """Return a round step that divides a width into about `parts` parts."""
     raw = width / parts
     power = 10.0 ** math.floor(math.log10(raw))
     return next(factor * power for factor in _STEPS if factor * power >= raw * (1 - 1e-9))

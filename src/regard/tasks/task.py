@@ -308,7 +308,7 @@ class Task(InputOutput):
         """Return the loss, in nats, of a model that ignores its input and knows only the frequencies of the targets.
 
         Args:
-            corpus: the training split; None where examples have no ids.
+            corpus: the training split; None if examples are not encoded.
         """
         if corpus is None:
             return 0.0
@@ -323,7 +323,7 @@ class Task(InputOutput):
 
         Args:
             model: the model to train.
-            corpus: the training split; None where examples have no ids.
+            corpus: the training split; None if examples are not encoded.
         """
         return []
 
@@ -342,7 +342,7 @@ class Task(InputOutput):
         return None
 
     def unrolling(self, model: nn.Module) -> Unrolling | None:
-        """Return how the loss steps through a text; None where updates cannot be captured in a CUDA graph."""
+        """Return the loss's unrolling over a text; None if updates cannot be captured in a CUDA graph."""
         return None
 
     def after_validation(self, model: Any, loss: float) -> str | None:

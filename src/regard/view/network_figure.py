@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _SIDE = 7.0  # inches
 _THICKEST = 7.0  # points of the line for weight 1
 _NODE, _ASKED = 260, 520  # areas of a node, in square points
-_COLOURS = 20  # groups that are told apart
+_COLOURS = 20  # groups with distinct colours
 
 
 def network(panel: GraphPanel) -> Drawing:

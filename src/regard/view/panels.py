@@ -35,7 +35,7 @@ def draw(
         title: page title; "" for that of the first panel.
 
     Returns:
-        A sentence about letters that the fonts of this machine do not have; None if all are drawn.
+        A warning about characters without an installed font; None if all are drawn.
 
     Raises:
         ValueError: another suffix, or a place that cannot be written to.

@@ -73,7 +73,7 @@ def _sizes(maps: Sequence[LazyRows], fine: Tiling) -> dict[tuple[int, float], li
 
 
 def _sample(maps: Sequence[LazyRows]) -> Iterator[tuple[int, int, int]]:
-    """Yield strips of rows spread over all maps: the number of a map, the first row, one behind the last."""
+    """Yield strips of rows spread over all maps: map index, first row, end row (exclusive)."""
     height = maps[0].shape[0]
     strips = -(-height // _TALL)
     every = len(maps) * strips

@@ -34,7 +34,7 @@ def store(panels: Sequence[Panel], path: Path, suffix: str) -> None:
     """Write panels as numbers.
 
     Args:
-        panels: what is written.
+        panels: the panels.
         path: where.
         suffix: one of `STORED`.
 

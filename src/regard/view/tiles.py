@@ -59,7 +59,7 @@ class _Level:
                 self._cut()
 
     def close(self) -> None:
-        """Write what is left."""
+        """Write the remaining rows as a final, incomplete row of tiles."""
         if self.waiting:
             self._cut()
         if self.above is not None:
@@ -160,9 +160,9 @@ class Tiling:
 
     Attributes:
         full: the magnitude of the largest q.
-        signed: whether values lie below zero.
+        signed: True if there are negative values.
         exact: keep all values in float32 besides.
-        largest: else of each row so many.
+        largest: otherwise, number of values per row kept in float32, the largest ones.
         thumbnail: a level of at most 64 cells per side, for pictures of many maps.
         shades: the number of shades beside zero; half of them for either sign.
         floor: the least magnitude that has a shade.
