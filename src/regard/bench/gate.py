@@ -78,6 +78,7 @@ def _run(way: Way, inputs: list[Tensor], dtype: torch.dtype) -> list[Tensor]:
     """Return the output and all input gradients of a sum with fixed weights in [-1, 1], rounded to `dtype`."""
     ready = [tensor.detach().requires_grad_() for tensor in inputs]
     output = way(*ready)
+    # Rounded to the tested dtype also for the float64 reference, so that both have the same upstream gradient.
     upstream = torch.linspace(-1, 1, output.numel(), device=output.device).view_as(output).to(dtype)
     return [output.detach(), *torch.autograd.grad(output, ready, upstream.to(output.dtype))]
 

@@ -41,11 +41,12 @@ def race(
     Uses fewer rounds if they would take longer than `seconds` in total.
     """
     clock = _on_cuda if device.type == "cuda" else _on_cpu
-    for call in calls.values():
+    for call in calls.values():  # warm-up: compilation, autotuning, allocator
         clock(call, 2)
     first = {name: clock(call, 1) for name, call in calls.items()}
     times = {name: max(1, min(1000, math.ceil(_SAMPLE / max(took, 1e-7)))) for name, took in first.items()}
     samples: dict[str, list[float]] = {name: [] for name in calls}
+    # Median over interleaved rounds: a slow phase of the machine affects all implementations.
     begin = time.perf_counter()
     for number in range(rounds):
         if number >= 3 and time.perf_counter() - begin > seconds:
@@ -64,7 +65,7 @@ def _on_cpu(call: Callable[[], object], times: int) -> float:
 
 def _on_cuda(call: Callable[[], object], times: int) -> float:
     begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    torch.cuda.synchronize()
+    torch.cuda.synchronize()  # no earlier kernel may run within the timed interval
     begin.record()
     for _ in range(times):
         call()

@@ -106,6 +106,7 @@ class CTranslate2:
         if any(number >= self._size for number in search.forbid):
             raise ValueError(f"forbid has the id {max(search.forbid)}; the model knows {self._size} ids from 0 on")
         found: list[list[Hypothesis]] = [[] for _ in sources]
+        # translate_batch takes a single maximum length: one call per distinct limit.
         for longest in set(limits):
             rows = [row for row, limit in enumerate(limits) if limit == longest]
             chosen = self._search([sources[row] for row in rows], search, longest)

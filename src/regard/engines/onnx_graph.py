@@ -146,6 +146,7 @@ class Parts:
         """Contexts and weights of queries [b, H, t, D] over keys [b, H, D, s]; zero in fully masked rows."""
         energy = self.graph.add("Add", self.graph.add("MatMul", query, key), bias)
         weights = self.graph.add("Softmax", energy, axis=-1)
+        # exp(bias) is 1 or 0: zeroes the uniform weights of rows in which every key is masked.
         weights = self.graph.add("Mul", weights, self.graph.add("Exp", bias))
         return self.graph.add("MatMul", weights, value), weights
 
@@ -154,6 +155,7 @@ class Parts:
         if self.layout.rotary_base is None:
             return x
         neighbours = self.graph.weight("neighbours", _neighbours(self.width))
+        # A product with a signed permutation matrix swaps each pair of dimensions without slices.
         straight = self.graph.add("Mul", x, "cosines")
         return self.graph.add("Add", straight, self.graph.add("Mul", self.graph.add("MatMul", x, neighbours), "sines"))
 
@@ -233,7 +235,7 @@ def step(layout: TransformerLayout) -> Any:
         x = parts.feed_forward(x, f"decoder/layer_{number}/ffn")
     logits = parts.linear(parts.last_norm(x), "decoder/projection")
     graph.output("log_probs", graph.add("LogSoftmax", logits, axis=-1), ["n", layout.sizes[1]])
-    mean = graph.add("ReduceMean", weights, graph.integers(1), keepdims=0)
+    mean = graph.add("ReduceMean", weights, graph.integers(1), keepdims=0)  # [r, H, k, s] -> [r, k, s]
     graph.output("weights", mean, ["r", "k", "s"])
     return graph.model()
 
@@ -242,7 +244,7 @@ def _past(parts: Parts, read: str, number: int, bias: str) -> str:
     """Self-attention contexts [n, C] over the cache and the current token, which is not in the cache yet."""
     graph, heads, width = parts.graph, parts.layout.num_heads, parts.width
     past_key, past_value = (graph.input(f"past_{one}_{number}", ["n", heads, "c", width]) for one in ("key", "value"))
-    one = graph.integers(-1, heads, 1, width)
+    one = graph.integers(-1, heads, 1, width)  # [n, H, 1, D]
     query, key, value = (graph.add("Reshape", each, one) for each in parts.thirds(read, 3))
     query, key = parts.turned(parts.scaled(query)), parts.turned(key)
     graph.output(f"key_{number}", key, ["n", heads, 1, width])
@@ -251,10 +253,11 @@ def _past(parts: Parts, read: str, number: int, bias: str) -> str:
     column = graph.add("Reshape", query, graph.integers(-1, heads, width, 1))
     before = graph.add("Reshape", graph.add("MatMul", past_key, column), graph.integers(0, heads, 1, -1))
     now = graph.add("ReduceSum", graph.add("Mul", query, key), graph.integers(-1))  # [n, H, 1, 1]
-    energy = graph.add("Concat", graph.add("Add", before, bias), now, axis=-1)
+    energy = graph.add("Concat", graph.add("Add", before, bias), now, axis=-1)  # [n, H, 1, c + 1]
     weights = graph.add("Softmax", energy, axis=-1)
     old = graph.add("Slice", weights, graph.integers(0), graph.integers(-1), graph.integers(-1))
     new = graph.add("Slice", weights, graph.integers(-1), graph.integers(2**62), graph.integers(-1))
+    # Two products instead of a concatenation of the values, which would copy the cache.
     context = graph.add("Add", graph.add("MatMul", old, past_value), graph.add("Mul", new, value))
     return graph.add("Reshape", context, graph.integers(-1, parts.channels))
 

@@ -114,8 +114,9 @@ def _likelihood(model: nn.Module, task: Task, feed: Feed) -> tuple[float, int, f
         for number in range(feed.per_epoch):
             batch = feed.batch(BatchPosition(0, number)).to(device)
             loss = task.loss(model, batch, state=state)
-            nll = float(loss.nll.double())
+            nll = float(loss.nll.double())  # synchronises the device, and sums batches in float64
             if not math.isfinite(nll):
+                # Only after a failure is the batch repeated with hooks, which would slow down every batch.
                 where = locate(model, partial(task.loss, model, batch, state=state))
                 raise NotFiniteError(
                     f"the loss of a validation is not finite: it arose in {where}, in batch {number} "

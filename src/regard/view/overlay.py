@@ -282,7 +282,8 @@ def upsampled(weights: Tensor, grids: Sequence[tuple[int, int]], size: tuple[int
     begin = 0
     for down, along in grids:
         part = weights[:, begin : begin + down * along].unflatten(1, (down, along)).unsqueeze(1)  # [T, 1, h, w]
-        wide = F.interpolate(part, size=size, mode="bilinear", align_corners=False).squeeze(1)
+        wide = F.interpolate(part, size=size, mode="bilinear", align_corners=False).squeeze(1)  # [T, H, W]
+        # Interpolation changes the sum of a map, in particular at its edges: rescale to the sum of the weights.
         scale = part.sum((1, 2, 3)) / wide.sum((1, 2)).clamp(min=1e-12)
         total = total + wide * scale[:, None, None]
         begin += down * along
@@ -303,13 +304,14 @@ def _pixels(picture: NDArray[Any] | Tensor) -> NDArray[Any]:
 def _apart(centres: NDArray[Any], offset: float, low: NDArray[Any], high: NDArray[Any]) -> list[NDArray[Any]]:
     """Choose label positions of the steps: beside their squares, inside the drawing, away from labels and path."""
     angles = np.arange(12) * np.pi / 6 - 0.75 * np.pi  # the upper left first
-    around = offset * np.stack((np.cos(angles), np.sin(angles)), axis=1)
+    around = offset * np.stack((np.cos(angles), np.sin(angles)), axis=1)  # [12, 2]
     shares = np.linspace(0.0, 1.0, 9)[:, None]
     path = [before + shares * (after - before) for before, after in pairwise(centres)]
     places: list[NDArray[Any]] = []
     for centre in centres:
         options = np.clip(centre + around, low, high)
         taken = np.concatenate([centres, *path, *(place[None] for place in places)])
+        # Greedy: the candidate with the largest distance to its nearest obstacle.
         distance = np.linalg.norm(options[:, None] - taken[None], axis=2).min(axis=1)
         places.append(options[distance.argmax()])
     return places

@@ -116,6 +116,7 @@ def quantised(values: NDArray[np.float32], how: Tiling) -> Pixels:
     size = np.abs(values) if how.signed else values.clip(min=0.0)
     if how.floor:
         size[size < how.floor] = 0.0
+    # In place: a strip has millions of values.
     size /= how.full
     np.sqrt(size, out=size)
     size *= how.steps
@@ -147,9 +148,10 @@ def _candidates(size: NDArray[np.float32], count: int) -> NDArray[np.int64]:
     groups = width // _GROUP
     if groups <= count:
         return np.broadcast_to(np.arange(width), size.shape)
-    tops = size[:, : groups * _GROUP].reshape(rows, _GROUP, groups).max(1)
+    tops = size[:, : groups * _GROUP].reshape(rows, _GROUP, groups).max(1)  # [n, groups]
     best = np.argpartition(tops, -count, axis=1)[:, -count:]  # [n, count]
     inside = (best[:, :, None] + groups * np.arange(_GROUP)).reshape(rows, -1)
+    # The remaining columns form no full group and are always candidates.
     behind = np.broadcast_to(np.arange(groups * _GROUP, width), (rows, width - groups * _GROUP))
     return np.concatenate([inside, behind], axis=1)
 

@@ -85,8 +85,9 @@ Words = list[tuple[str, list[int]]]
 
 
 def _merged(values: Tensor, down: Words | None, along: Words | None) -> Tensor:
-    """Return [..., R, C] between words."""
+    """Merge weights between pieces [..., T, S] to weights between words [..., R, C]."""
     if down is not None:
+        # Query pieces first: their mean keeps row sums at 1, and the sum over key pieces does not change them.
         values = torch.stack([values[..., places, :].mean(-2) for _, places in down], -2)
     if along is not None:
         values = torch.stack([values[..., places].sum(-1) for _, places in along], -1)
@@ -106,7 +107,7 @@ def _centres(centres: Sequence[float], down: Words | None, along: Words | None) 
 
 
 def _place(centre: float, along: Words) -> float:
-    """Return a place among pieces as one among words, both counted at the middle of their cells."""
+    """Convert a position among pieces to one among words; both refer to the centres of cells."""
     piece = min(max(int(centre + 0.5), 0), along[-1][1][-1])
     number = _of(piece, along)
     places = along[number][1]
