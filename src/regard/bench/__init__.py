@@ -1,1 +1,1 @@
-"""`regard bench`: ours beside plain PyTorch and its fused attention, correct first, then timed."""
+"""`regard bench`: correctness and speed compared with plain PyTorch and its fused attention."""

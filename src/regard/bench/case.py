@@ -1,4 +1,4 @@
-"""Cases of the benchmark, their implementations, and the machine that they run on."""
+"""Interface of benchmark cases, and the machine they run on."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Machine:
-    """A device, the dtype that is timed on it, and whether code can be compiled for it.
+    """Benchmark machine: device, timed dtype, and compiler support.
 
     Attributes:
-        device: where the tensors lie.
-        dtype: what is timed: float32 on a CPU, bfloat16 on a GPU.
-        compiles: whether `torch.compile` is to be tried.
+        device: device of the tensors.
+        dtype: timed dtype: float32 on a CPU, bfloat16 on a GPU.
+        compiles: time `torch.compile` as well.
     """
 
     device: torch.device
@@ -28,24 +28,24 @@ class Machine:
 
     @staticmethod
     def here(*, compiles: bool) -> Machine:
-        """This one: a GPU if there is one. A CPU compiles on request only, since it takes minutes."""
+        """Return this machine, with its GPU if there is one. A CPU compiles only on request, since it takes minutes."""
         if torch.cuda.is_available():
             return Machine(torch.device("cuda"), torch.bfloat16, True)
         return Machine(torch.device("cpu"), torch.float32, compiles)
 
     @staticmethod
     def has_compiler() -> bool:
-        """Return whether there is a C++ compiler, which `torch.compile` needs on a CPU."""
+        """Return True if there is a C++ compiler, which `torch.compile` needs on a CPU."""
         return any(map(shutil.which, ("c++", "g++", "clang++")))
 
     @property
     def cuda(self) -> bool:
-        """True if it is a GPU of CUDA."""
+        """True for a CUDA GPU."""
         return self.device.type == "cuda"
 
     @property
     def gated(self) -> tuple[torch.dtype, ...]:
-        """The dtypes that the gate holds to the float64 truth."""
+        """Dtypes that the gate compares with the float64 reference."""
         return (torch.float32, torch.float16, torch.bfloat16) if self.cuda else (torch.float32, torch.bfloat16)
 
     def __str__(self) -> str:
@@ -56,12 +56,12 @@ class Machine:
 
 
 Way = Callable[..., Tensor]
-"""The inputs of a case -> its output."""
+"""Implementation of a case: maps inputs to the output."""
 
 
 @dataclass(frozen=True)
 class Case(abc.ABC):
-    """A mechanism at one size.
+    """Benchmark case: a mechanism at one size.
 
     Attributes:
         mechanism: its name in the catalogue.
@@ -72,23 +72,23 @@ class Case(abc.ABC):
     @property
     @abc.abstractmethod
     def mask(self) -> str:
-        """Kind of the mask, in a word."""
+        """Kind of the mask, for a table."""
 
     @property
     @abc.abstractmethod
     def size(self) -> str:
-        """Its sizes, for a table."""
+        """Sizes, for a table."""
 
     @abc.abstractmethod
     def shapes(self) -> list[tuple[int, ...]]:
-        """Of each input."""
+        """Shape of each input."""
 
     @abc.abstractmethod
     def ways(self, machine: Machine) -> dict[str, Way]:
-        """Ours, plain PyTorch (`"plain"`, unless it does not fit into memory) and the others that apply here."""
+        """Return the implementations by name: ours, `"plain"` PyTorch if it fits into memory, and others that apply."""
 
     def inputs(self, device: torch.device) -> list[Tensor]:
-        """Random numbers in float64, the same for every way; weights small, so that energies have variance 1."""
+        """Return random float64 inputs for all implementations; weights are scaled for energies of variance 1."""
         generator = torch.Generator("cpu").manual_seed(0)
         made = [torch.randn(shape, generator=generator, dtype=torch.float64, device="cpu") for shape in self.shapes()]
         return [(each if each.dim() == 4 else each / each.shape[-1] ** 0.5).to(device) for each in made]

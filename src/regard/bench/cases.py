@@ -1,4 +1,4 @@
-"""Cases of the benchmark: those that are timed, and those that the gate checks."""
+"""Benchmark cases for timing and for the correctness gate."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from regard.bench.graph_case import GraphCase
 from regard.bench.score_case import ScoreCase, Sizes
 
 NAMES = ("scaled_dot", "bilinear", "cosine", "additive", "graph")
-"""The mechanisms, in the order of the table."""
+"""Mechanisms in table order."""
 
 
 def check_mechanisms(names: Collection[str]) -> None:
-    """Each is the name of a mechanism that the benchmark has."""
+    """Check that each name is a mechanism of the benchmark."""
     for name in names:
         if name not in NAMES:
             near = get_close_matches(name, NAMES, n=1)
@@ -23,13 +23,13 @@ def check_mechanisms(names: Collection[str]) -> None:
 
 
 def timed_cases(machine: Machine, names: Collection[str], *, quick: bool) -> list[Case]:
-    """Cases of the table."""
+    """Return the timed cases."""
     sizes = _QUICK if quick else _ON_GPU if machine.cuda else _ON_CPU
     return [case for case in sizes if case.mechanism in names]
 
 
 def gate_cases(names: Collection[str], *, quick: bool) -> list[Case]:
-    """Odd sizes under every kind of mask, with sequences and nodes that have nothing to read."""
+    """Return the gate cases: odd sizes, every kind of mask, fully masked sequences and isolated nodes."""
     found: list[Case] = []
     for name in NAMES[:-1]:
         short = Sizes(2, 3, 7, 11, 13)
@@ -54,7 +54,7 @@ def gate_cases(names: Collection[str], *, quick: bool) -> list[Case]:
 
 
 def _readings(name: str, *sizes: Sizes, window: int | None = None) -> list[Case]:
-    """Each size without a mask, padded, and causal where queries are keys; the last also in a window."""
+    """Return each size unmasked, padded, and causal for self-attention; the last size also with a window."""
     found: list[Case] = []
     for size in sizes:
         found += [ScoreCase(name, size), ScoreCase(name, size, "padding")]

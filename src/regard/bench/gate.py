@@ -1,9 +1,9 @@
-"""Correct first: every output and gradient against the float64 truth, before anything is timed.
+"""Correctness gate: compares every output and gradient with a float64 reference before timing.
 
-Ours may err twice as much as plain PyTorch at the same precision, and a few rounding steps more, for small problems
-that plain PyTorch gets right by luck. Inputs are strided views into memory that is otherwise NaN, and free memory is
-filled with NaN too, so that what is read without having been written shows. On a GPU, where reads that are recorded may
-go another way than those called from Python, both are looked at.
+Ours may have twice the error of plain PyTorch at the same precision, plus a few rounding steps for small problems that
+plain PyTorch computes exactly by chance. Inputs are strided views into memory that is otherwise NaN, and free memory is
+filled with NaN too, so that reads of uninitialised memory are detected. On a GPU, CUDA-graph capture may dispatch to
+other kernels than eager mode, so both are checked.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from regard.bench.case import Case, Machine, Way
 from regard.cuda_capture import recording
 
 _STEPS = {torch.float32: 4}
-"""Rounding steps allowed beside; 1 for half precision."""
+"""Additional tolerance in rounding steps; 1 for half precision."""
 
 
 class GateResult(NamedTuple):
-    """An output or gradient that was looked at.
+    """Check of an output or gradient.
 
     Attributes:
-        case: where.
-        dtype: in which precision.
-        what: `output`, or the gradient of which input; and whether the read was recorded.
-        error: the largest absolute distance from the truth.
-        allowed: what it may be.
+        case: the case.
+        dtype: precision of the computation.
+        what: `output`, or the gradient of an input, and whether it was captured in a CUDA graph.
+        error: largest absolute error.
+        allowed: tolerance.
     """
 
     case: str
@@ -42,7 +42,7 @@ class GateResult(NamedTuple):
 
     @property
     def passed(self) -> bool:
-        """Not for an error that is NaN."""
+        """True if the error is within tolerance; False for NaN."""
         return self.error <= self.allowed
 
     def __str__(self) -> str:
@@ -50,7 +50,7 @@ class GateResult(NamedTuple):
 
 
 def verify(cases: Iterable[Case], machine: Machine) -> Iterator[GateResult]:
-    """Check case by case, in every precision that the gate has on this machine."""
+    """Yield the checks of each case in every gated precision of the machine."""
     for case in cases:
         ways = case.ways(machine)
         for dtype in machine.gated:
@@ -75,22 +75,23 @@ def _compare(case: Case, ways: dict[str, Way], dtype: torch.dtype, machine: Mach
 
 
 def _run(way: Way, inputs: list[Tensor], dtype: torch.dtype) -> list[Tensor]:
-    """The output and the gradient of each input, of a sum with fixed weights between -1 and 1, rounded to `dtype`."""
+    """Return the output and all input gradients of a sum with fixed weights in [-1, 1], rounded to `dtype`."""
     ready = [tensor.detach().requires_grad_() for tensor in inputs]
     output = way(*ready)
+    # Rounded to the tested dtype also for the float64 reference, so that both have the same upstream gradient.
     upstream = torch.linspace(-1, 1, output.numel(), device=output.device).view_as(output).to(dtype)
     return [output.detach(), *torch.autograd.grad(output, ready, upstream.to(output.dtype))]
 
 
 def _surrounded(tensor: Tensor) -> Tensor:
-    """The same numbers inside a larger tensor of NaN."""
+    """Return a strided copy inside a larger tensor of NaN."""
     larger = tensor.new_full([size + 3 for size in tensor.shape], math.nan)
     view = larger[tuple(slice(1, 1 + size) for size in tensor.shape)]
     return view.copy_(tensor)
 
 
 def _poison(inputs: list[Tensor]) -> None:
-    """Leave NaN in the memory that is handed out next."""
+    """Fill memory with NaN and free it, so that the next allocations contain NaN."""
     sizes = {tensor.numel() * times for tensor in inputs for times in (1, 2, 4, 16)}
     del [inputs[0].new_full((size,), math.nan) for size in sorted(sizes)][:]
 
@@ -100,7 +101,7 @@ def _distance(actual: Tensor, truth: Tensor) -> float:
 
 
 def _largest(tensors: list[Tensor]) -> float:
-    """The largest absolute number; NaN if there is one."""
+    """Largest absolute value; NaN if there is any NaN."""
     return max((float(tensor.abs().max()) for tensor in tensors if tensor.numel()), default=0.0, key=_nan_last)
 
 

@@ -1,4 +1,4 @@
-"""Reads along the edges of a graph."""
+"""Benchmark case of graph attention along edges."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from regard.bench import plain
 from regard.bench.case import Case, Machine, Way
 
 _PLAIN_PAIRS = 1 << 24
-"""Pairs of nodes in all heads up to which the plain way, which has them all, is tried."""
+"""Maximum number of node pairs over all heads for the plain implementation, which is dense."""
 
 
 @dataclass(frozen=True)
 class GraphCase(Case):
-    """Graph attention on a random graph; some nodes read nobody.
+    """Graph attention on a random graph, with some nodes without neighbours.
 
     Attributes:
         nodes: N.
@@ -47,11 +47,12 @@ class GraphCase(Case):
         return [(self.nodes, self.heads, self.width), (self.heads, self.width), (self.heads, self.width)]
 
     def pairs(self, device: torch.device) -> Tensor:
-        """[2, E], sorted by target, each once; the first node reads nobody."""
+        """Return unique edges [2, E], sorted by target; the first node has no neighbours."""
         generator = torch.Generator("cpu").manual_seed(0)
         every = torch.randperm(self.nodes * (self.nodes - 1), generator=generator, device="cpu")
         chosen = every[: self.edges].sort().values
-        return torch.stack((chosen % self.nodes, chosen // self.nodes + 1)).to(device)
+        # Sorted pair numbers are sorted by target; target + 1 leaves the first node without neighbours.
+        return torch.stack((chosen % self.nodes, chosen // self.nodes + 1)).to(device)  # [2, E]
 
     def ways(self, machine: Machine) -> dict[str, Way]:
         edges = self.pairs(machine.device)
@@ -59,7 +60,7 @@ class GraphCase(Case):
         def simple(node: Tensor, source: Tensor, target: Tensor) -> Tensor:
             return plain.graph(node, source, target, edges)
 
-        ours = ops.Edges(edges, self.nodes)  # sorted once, as a layer does it
+        ours = ops.Edges(edges, self.nodes)  # sort once outside the timed call, like a layer
         found: dict[str, Way] = {
             "ours": lambda node, source, target: ops.graph_attention(node, ours, source, target).context
         }
@@ -72,9 +73,9 @@ class GraphCase(Case):
         return found
 
     def _geometric(self, edges: Tensor) -> Way:
-        """PyTorch Geometric's layer without the map in front, which the op does not have either."""
+        """Return PyTorch Geometric's layer without its input projection, which our op excludes as well."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of what it is written with, nothing of ours
+            warnings.simplefilter("ignore", DeprecationWarning)  # raised by its own dependencies
             geometric: Any = importlib.import_module("torch_geometric.nn")
         width = self.heads * self.width
         layer = geometric.GATConv(width, self.width, self.heads, add_self_loops=False, bias=False).to(edges.device)
@@ -82,7 +83,7 @@ class GraphCase(Case):
 
         def read(node: Tensor, source: Tensor, target: Tensor) -> Tensor:
             weights = {"att_src": source.unsqueeze(0), "att_dst": target.unsqueeze(0)}
-            out: Tensor = torch.func.functional_call(layer, weights, (node.flatten(1), edges))
+            out: Tensor = torch.func.functional_call(layer, weights, (node.flatten(1), edges))  # [N, H * D]
             return out.view(-1, self.heads, self.width)
 
         return read

@@ -1,4 +1,4 @@
-"""A line of the table: one case, forward or with its gradients, by every way that can."""
+"""Timings of a case, forward or with gradients, for each applicable implementation."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class CaseResult:
     """Measurements of one case.
 
     Attributes:
-        case: which.
-        gradient: whether the gradients of all inputs are in the time.
-        times: seconds of a call, by way; ours first.
-        failed: why a way has no time, by way.
-        replayed: whether the times are of CUDA graphs, without what Python takes.
+        case: the case.
+        gradient: the time includes the backward pass for all inputs.
+        times: seconds per call by implementation, ours first.
+        failed: reason why an implementation has no time, by implementation.
+        replayed: times are CUDA-graph replays, without Python overhead.
     """
 
     case: Case
@@ -37,19 +37,19 @@ class CaseResult:
 
     @property
     def ratios(self) -> dict[str, float]:
-        """Speed of ours relative to each other way: above 1 a win, below it a loss."""
+        """Speed-up of ours over each other implementation: above 1 ours is faster."""
         ours = self.times["ours"].median
         return {name: took.median / ours for name, took in self.times.items() if name != "ours"}
 
     def verdict(self, way: str) -> Verdict:
-        """Return whether ours is faster than a way or slower, or whether the spreads of the two leave it open."""
+        """Return whether ours is faster or slower than an implementation, or undecided if their spreads overlap."""
         ours, other = self.times["ours"], self.times[way]
         if abs(other.median - ours.median) <= ours.spread + other.spread:
             return "open"
         return "faster" if ours.median < other.median else "slower"
 
     def as_json(self) -> dict[str, Any]:
-        """For a file."""
+        """Return JSON-serialisable values."""
         return {
             "mechanism": self.case.mechanism,
             "mask": self.case.mask,
@@ -63,7 +63,7 @@ class CaseResult:
 
 
 def measure(cases: Iterable[Case], machine: Machine, *, seconds: float) -> Iterator[CaseResult]:
-    """Two rows for each case, forward and with gradients; a row takes about `seconds`."""
+    """Yield two results per case, forward and with gradients; each takes about `seconds`."""
     for case in cases:
         ways = case.ways(machine)
         for gradient in (False, True):
@@ -78,7 +78,7 @@ def measure(cases: Iterable[Case], machine: Machine, *, seconds: float) -> Itera
 
 
 def captured_calls(calls: dict[str, Callable[[], object]]) -> dict[str, Callable[[], None]] | None:
-    """The calls as CUDA graphs; None if one of them cannot be recorded, which would be timed with its Python."""
+    """Capture the calls in CUDA graphs; None if any cannot be captured: its time would include Python."""
     from regard.runs.folder import RunError
     from regard.train.cuda_graphs import CudaUpdateGraphs
 
@@ -102,11 +102,11 @@ def _call(way: Way, inputs: list[Tensor], *, gradient: bool) -> Callable[[], obj
 
 
 def _reason(call: Callable[[], object]) -> str:
-    """The first line of the reason why this way cannot run here; "" if it can."""
+    """Run a call and return the first line of its error; "" on success."""
     try:
-        with warnings.catch_warnings():  # backends say at length why they refuse
+        with warnings.catch_warnings():  # backends warn at length about unsupported inputs
             warnings.simplefilter("ignore")
             call()
-    except Exception as problem:  # another's code may fail in any way: its time is missing, and the reason is told
+    except Exception as problem:  # third-party code may raise anything: report the reason instead of a time
         return f"{type(problem).__name__}: {problem}".splitlines()[0]
     return ""

@@ -1,4 +1,4 @@
-"""Cases of reads under a mask: ours, plain PyTorch, its fused attention and FlexAttention."""
+"""Benchmark cases of masked attention: ours, plain PyTorch, its fused attention and FlexAttention."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ MaskKind = Literal["none", "causal", "padding", "window"]
 
 @dataclass(frozen=True)
 class MaskCase:
-    """One kind of mask for T queries and S keys.
+    """Mask of one kind for T queries and S keys.
 
     Attributes:
-        kind: which.
+        kind: kind of mask.
         queries: T.
         keys: S.
         lengths: [B], for padding.
@@ -39,7 +39,7 @@ class MaskCase:
     width: int
 
     def ours(self) -> Mask | None:
-        """As a `Mask`."""
+        """Return the mask as a `Mask`."""
         match self.kind:
             case "none":
                 return None
@@ -51,7 +51,7 @@ class MaskCase:
                 return Mask.window(self.width)
 
     def allowed(self) -> Tensor | None:
-        """As booleans, made at each call as one does without a `Mask`: broadcastable to [B, H, T, S]."""
+        """Return the mask as booleans, broadcastable to [B, H, T, S]; rebuilt per call, as usual without `Mask`."""
         if self.kind == "none":
             return None
         key = torch.arange(self.keys, device=self.lengths.device)
@@ -61,7 +61,7 @@ class MaskCase:
         return key <= place if self.kind == "causal" else (key <= place) & (key > place - self.width)
 
     def pairs(self) -> Callable[[Any, Any, Any, Any], Any] | None:
-        """As the function of (batch, head, query, key) that FlexAttention takes."""
+        """Return the mask function of (batch, head, query, key) for FlexAttention."""
         shift, width, lengths = self.keys - self.queries, self.width, self.lengths
         match self.kind:
             case "none":
@@ -86,7 +86,7 @@ _ENERGY: dict[str, Callable[..., Tensor]] = {
     "cosine": plain.cosine,
     "additive": plain.additive,
 }
-# Query and key whose inner product is the energy, for the fused ways.
+# Query and key whose inner product is the energy, for the fused implementations.
 _VECTORS: dict[str, Callable[..., tuple[Tensor, Tensor]]] = {
     "scaled_dot": lambda query, key: (query / query.shape[-1] ** 0.5, key),
     "bilinear": lambda query, key, weight: (query @ weight, key),
@@ -111,13 +111,13 @@ class Sizes(NamedTuple):
 
 @dataclass(frozen=True)
 class ScoreCase(Case):
-    """A score under a softmax, read at one size under one kind of mask.
+    """Softmax attention with one score, at one size under one kind of mask.
 
     Attributes:
         sizes: B, H, T, S, D.
-        kind: of mask.
-        window: its width, where it is one.
-        empty: whether the mask leaves a sequence without a key.
+        kind: kind of mask.
+        window: width of a window mask.
+        empty: the mask excludes all keys of one sequence.
     """
 
     sizes: Sizes
@@ -141,7 +141,7 @@ class ScoreCase(Case):
         return [*((batch, heads, length, width) for length in (queries, keys, keys)), *weight]
 
     def masking(self, device: torch.device) -> MaskCase:
-        """The mask; padding leaves between half and all of the keys."""
+        """Return the mask; padding keeps between half and all of the keys."""
         batch, _, queries, keys, _ = self.sizes
         lengths = torch.linspace(keys, max(1, keys // 2), batch).long()
         if self.empty:
@@ -179,7 +179,7 @@ class ScoreCase(Case):
         return read
 
     def _flex(self, masking: MaskCase) -> Way:
-        """The pattern of blocks is made once for all calls, as FlexAttention wants it."""
+        """Return FlexAttention with a block mask that is built once for all calls, as recommended."""
         from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
         batch, _, queries, keys, _ = self.sizes
@@ -200,7 +200,7 @@ class ScoreCase(Case):
 
 
 def _under(backend: SDPBackend, read: Way) -> Way:
-    """The same by one backend or not at all."""
+    """Restrict SDPA to one backend; raises an error if it does not support the inputs."""
 
     def only(*inputs: Tensor) -> Tensor:
         with sdpa_kernel(backend):

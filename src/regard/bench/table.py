@@ -1,4 +1,4 @@
-"""The table and the picture of the benchmark."""
+"""Table and figure of the benchmark."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COLOURS: dict[Verdict, str] = {"faster": "green", "open": "default", "slower": 
 
 
 def on_screen(rows: Sequence[CaseResult], title: str) -> Table:
-    """A line for each row: our time, and how many times faster we are than each other way; † where it was replayed."""
+    """Return a table: our time, and our speed-up over each other implementation; † marks CUDA-graph replays."""
     others = ways(rows)
     table = Table(title=escape(title), title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for heading in ("mechanism", "mask", "size", "pass"):
@@ -39,12 +39,12 @@ def on_screen(rows: Sequence[CaseResult], title: str) -> Table:
 
 
 def ways(rows: Sequence[CaseResult]) -> list[str]:
-    """All but ours that have a time, in the order in which they came."""
+    """Return the timed implementations except ours, in order of first occurrence."""
     return list(dict.fromkeys(name for row in rows for name in row.times if name != "ours"))
 
 
 def summary(rows: Sequence[CaseResult]) -> str:
-    """Wins and losses against each way, in a sentence."""
+    """Return wins and losses against each implementation, in a sentence."""
     parts = []
     for name in ways(rows):
         found = [row.verdict(name) for row in rows if name in row.times]
@@ -54,7 +54,7 @@ def summary(rows: Sequence[CaseResult]) -> str:
 
 
 def milliseconds(took: Time) -> str:
-    """Three digits and the spread.
+    """Format a time in milliseconds with three digits and its spread.
 
     >>> milliseconds(Time(0.0123456, 0.0002)), milliseconds(Time(0.000012, 0.0))
     ('12.3 ± 0.2', '0.0120 ± 0.0000')
@@ -72,7 +72,7 @@ _TICKS = tuple(digit * 10.0**power for power in range(-3, 4) for digit in (1, 2,
 
 
 def draw(rows: Sequence[CaseResult], title: str, path: Path) -> None:
-    """Draw the relative speed on a logarithmic axis; left of the line at 1 are the losses."""
+    """Draw the speed-ups on a logarithmic axis; values left of 1 are losses."""
     import matplotlib
 
     matplotlib.use("Agg")

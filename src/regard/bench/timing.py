@@ -1,4 +1,4 @@
-"""Ways that are timed in turns, so that what else the machine does meets them all alike."""
+"""Interleaved timing of implementations, so that background load affects all of them equally."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import NamedTuple
 import torch
 
 _SAMPLE = 2e-3
-"""Seconds that a sample takes at least; a faster way is called several times for one."""
+"""Minimum seconds per sample; faster calls are repeated within a sample."""
 
 
 class Time(NamedTuple):
-    """Seconds of a call: the median over the rounds, and half the distance between the quartiles."""
+    """Seconds per call: median over rounds, and half the interquartile range."""
 
     median: float
     spread: float
 
     @staticmethod
     def of(samples: list[float]) -> Time:
-        """Of one number or more.
+        """Return the median and spread of one or more samples.
 
         >>> Time.of([1.0, 2.0, 3.0, 4.0, 5.0])
         Time(median=3.0, spread=1.0)
@@ -36,16 +36,17 @@ class Time(NamedTuple):
 def race(
     calls: Mapping[str, Callable[[], object]], device: torch.device, *, seconds: float, rounds: int = 31
 ) -> dict[str, Time]:
-    """The time of each call: after a warm-up, `rounds` rounds in which each has its turn, at least 3.
+    """Time calls in `rounds` interleaved rounds (at least 3) after a warm-up.
 
-    Fewer rounds where they would take longer than `seconds` together.
+    Uses fewer rounds if they would take longer than `seconds` in total.
     """
     clock = _on_cuda if device.type == "cuda" else _on_cpu
-    for call in calls.values():
+    for call in calls.values():  # warm-up: compilation, autotuning, allocator
         clock(call, 2)
     first = {name: clock(call, 1) for name, call in calls.items()}
     times = {name: max(1, min(1000, math.ceil(_SAMPLE / max(took, 1e-7)))) for name, took in first.items()}
     samples: dict[str, list[float]] = {name: [] for name in calls}
+    # Median over interleaved rounds: a slow phase of the machine affects all implementations.
     begin = time.perf_counter()
     for number in range(rounds):
         if number >= 3 and time.perf_counter() - begin > seconds:
@@ -64,7 +65,7 @@ def _on_cpu(call: Callable[[], object], times: int) -> float:
 
 def _on_cuda(call: Callable[[], object], times: int) -> float:
     begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    torch.cuda.synchronize()
+    torch.cuda.synchronize()  # no earlier kernel may run within the timed interval
     begin.record()
     for _ in range(times):
         call()

@@ -11,7 +11,7 @@ from regard.recipes.errors import RecipeError
 from regard.recipes.yaml_document import RecipeDocument
 
 REPEATED = frozenset({"train.seed", "data.fold", "data.split.fold"})
-"""Axes whose values are repetitions of one experiment: a row has the mean over seeds, and over folds."""
+"""Axes whose values repeat one experiment: a row averages over seeds and folds."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Axis:
 
     Attributes:
         key: the path of the key, `model.attention`.
-        values: each one as it was written, in YAML.
+        values: the values as written, in YAML.
     """
 
     key: str
@@ -34,7 +34,7 @@ def axes(assignments: list[str]) -> tuple[list[Axis], list[str]]:
     brackets, braces or quotes does not separate: `[a, b]` is one value, `[a, b], [c]` are two.
 
     Raises:
-        RecipeError: a key or a value that stands twice, nothing to compare, or a name for the run.
+        RecipeError: a repeated key or value, nothing to compare, or a run name.
 
     >>> axes(["model.attention=dot,{score: dot, align: local_p}", "train.steps=9", "evaluate.metrics=[bleu, ter]"])
     ([Axis(key='model.attention', values=('dot', '{score: dot, align: local_p}'))],
@@ -63,7 +63,7 @@ def axes(assignments: list[str]) -> tuple[list[Axis], list[str]]:
 
 
 def _items(text: str) -> tuple[str, ...]:
-    """Return the values of a text as written; a text that is no YAML list is one value, which the recipe checks."""
+    """Return the values of a text as written; invalid YAML is one value, which the recipe check reports."""
     try:
         node = yaml.compose(f"[{text}]", Loader=yaml.SafeLoader)
     except (yaml.YAMLError, RecursionError):

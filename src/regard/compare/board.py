@@ -1,4 +1,4 @@
-"""Board: state of a comparison while it runs."""
+"""Live progress display of a comparison."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ROOM = 6  # lines of a terminal that are not for runs
 
 
 class Board:
-    """Table with a line per run on a terminal; elsewhere a line whenever a run begins or ends."""
+    """Live table with a line per run on a terminal; elsewhere a line per start or end of a run."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -35,7 +35,7 @@ class Board:
         self._live.stop()
 
     def show(self, pool: Pool) -> None:
-        """Draw it again."""
+        """Redraw the table."""
         if self.console.is_terminal:
             self._live.update(_drawn(pool, self.console.height - _ROOM), refresh=True)
             return
@@ -46,8 +46,8 @@ class Board:
         self._seen = list(pool.states)
 
     def stopping(self) -> None:
-        """Print that a signal came."""
-        with suppress(OSError):  # the terminal may be what was closed
+        """Print that a signal was received."""
+        with suppress(OSError):  # the signal may be SIGHUP of a closed terminal
             self._live.stop()
             self.console.print(
                 "[yellow]note:[/] stopping after the step each run is in; press Ctrl-C again to stop at once"
@@ -55,7 +55,7 @@ class Board:
 
 
 def _drawn(pool: Pool, room: int) -> RenderableType:
-    """Return as many runs as fit: those in training, then those that failed, wait, are done."""
+    """Return as many runs as fit, in the order training, failed, waiting, finished."""
     order = {number: list(_STYLES).index(state) for number, state in enumerate(pool.states)}
     shown = sorted(sorted(order, key=lambda number: order[number])[: max(1, room)])
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))

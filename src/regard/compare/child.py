@@ -15,7 +15,7 @@ from regard.runs.lock import PATIENCE, locked
 
 
 def main(folder: str, *arguments: str) -> None:
-    """Train; when standard input ends, because it was closed or its holder was killed, act as on Ctrl-C."""
+    """Train; treat the end of standard input (closed, or the parent was killed) like Ctrl-C."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job would ignore it
     Thread(target=_interrupt_at_the_end_of_input, daemon=True).start()
     sys.argv = ["regard", "train", *arguments]

@@ -26,9 +26,9 @@ class Comparison:
 
     Attributes:
         folder: the folder of all its runs, and of its results.
-        axes: what is varied.
+        axes: varied keys with their values.
         trials: a run for each combination, in the order given; the last key varies fastest.
-        command: what asks for this comparison.
+        command: command line of this comparison.
     """
 
     folder: Path
@@ -43,7 +43,7 @@ class Comparison:
         return {key: short for key, short in zip(keys, short_keys(keys), strict=True) if key not in REPEATED}
 
     def begin(self) -> None:
-        """Make the run folders; a folder that holds another run is an error before anything is trained."""
+        """Create all run folders before training, so that a folder with another run is reported first."""
         from regard.runs.folder import RunError
         from regard.runs.lock import PATIENCE, locked
         from regard.runs.run import Run
@@ -64,10 +64,10 @@ def compare(recipe: str, assignments: list[str], runs: Path, name: str | None = 
         recipe: one that ships, or a path to a YAML file.
         assignments: `key=value`, with several values for at least one key.
         runs: the folder of all runs.
-        name: the comparison's; None makes one of the recipe and the keys.
+        name: name of the comparison; None derives it from the recipe and the keys.
 
     Raises:
-        RecipeError: what is wrong, and with which values.
+        RecipeError: an invalid combination; the message names its values.
 
     >>> for trial in compare("dates", ["model.attention=general,additive", "train.seed=1,2"], Path("runs")).trials:
     ...     print(trial.folder.as_posix())
@@ -98,7 +98,7 @@ def compare(recipe: str, assignments: list[str], runs: Path, name: str | None = 
 
 
 def _checked(name: str, fixed: list[str], overrides: list[str], label: str, *, model: bool) -> Recipe:
-    """Return the recipe of one combination; errors that its values do not cause are reported without them."""
+    """Return the recipe of one combination; errors of the base recipe are reported without the varied values."""
     try:
         return load(name, overrides, model=model).recipe
     except RecipeError as problem:

@@ -1,4 +1,4 @@
-"""Page of a comparison: its table, the curves of all rows, the results of all runs, and what differs significantly."""
+"""HTML page of a comparison: table, curves, results of all runs, and significance tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pool of processes that train several runs."""
+"""Process pool that trains the runs of a comparison."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Pool:
     """Trains the runs that are not finished; a failed one does not affect the others.
 
     Attributes:
-        trials: all of them, in order.
-        states: where each of them stands.
-        reasons: why one failed, in a sentence, by its number.
+        trials: all trials in order.
+        states: state of each trial.
+        reasons: error message of each failed trial, by index.
     """
 
     def __init__(self, trials: Sequence[Trial], jobs: int) -> None:
@@ -35,14 +35,14 @@ class Pool:
         self._active: dict[int, subprocess.Popen[bytes]] = {}
 
     def train(self, watch: Callable[[Pool], None], stopping: Callable[[], None]) -> None:
-        """Train until none is waiting. A signal ends every process with its checkpoint; a second one at once.
+        """Train until no trial is waiting. A signal stops all processes after a checkpoint; a second one immediately.
 
         Args:
-            watch: called again and again, to show how things stand.
-            stopping: called when a signal has come.
+            watch: called periodically to display the progress.
+            stopping: called when a signal is received.
 
         Raises:
-            Interrupted: a signal came, and all processes have ended.
+            Interrupted: a signal was received, and all processes have ended.
         """
         try:
             with as_interrupts():
@@ -75,7 +75,7 @@ class Pool:
 
     def _begin(self, trial: Trial) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "regard.compare.child", str(trial.folder), *trial.arguments]
-        with trial.log.open("wb") as log:  # a session of its own: Ctrl-C comes once, from here
+        with trial.log.open("wb") as log:  # new session: Ctrl-C reaches children only through this process
             return subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
@@ -86,7 +86,7 @@ class Pool:
             )
 
     def _environment(self) -> dict[str, str]:
-        """With the cores divided among the processes, unless the user has said how many threads there are to be."""
+        """Environment that divides the cores among the processes, unless the user sets the number of threads."""
         environment = {**os.environ, "FORCE_COLOR": ""}  # the log is read by people and by `_reason`
         together = min(self.jobs, len(self.trials))
         if together > 1 and "OMP_NUM_THREADS" not in environment:
@@ -101,7 +101,7 @@ class Pool:
             self.reasons[number] = _reason(trial, process.returncode)
 
     def _stop(self) -> None:
-        """Ask every process to end after the step it is in, and wait for it."""
+        """Request every process to stop after its current step, and wait for all."""
         for process in self._active.values():
             _input(process).close()
         for process in self._active.values():

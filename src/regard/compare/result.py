@@ -43,12 +43,12 @@ class Result:
 
     Attributes:
         trial: which one.
-        measures: what the model that the run kept is worth, by (split, name): of the best one by `evaluate.select`, or
-            of the average of the last checkpoints.
+        measures: scores of the kept model by (split, name): the best checkpoint by `evaluate.select`, or the average of
+            the last ones.
         curve: the validations: step and values.
-        step: how far it was trained.
-        parameters: of its model.
-        seconds: how long it was trained.
+        step: last training step.
+        parameters: number of model parameters.
+        seconds: training time.
     """
 
     trial: Trial
@@ -77,9 +77,9 @@ class ResultRow:
 
     Attributes:
         values: what each axis but seeds and folds is set to, by key.
-        trials: how many runs there are to be.
-        results: those that finished.
-        problem: why the others did not, in a sentence; "" if all did.
+        trials: number of planned runs.
+        results: results of finished runs.
+        problem: sentence on why the others did not finish; "" if all did.
     """
 
     values: Mapping[str, str]

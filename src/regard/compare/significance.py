@@ -1,4 +1,4 @@
-"""Significance of the differences between rows of a comparison, by the answers that their runs kept."""
+"""Significance tests between the rows of a comparison, on the saved predictions of their runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from regard.report.answers import Answers
 
 @dataclass(frozen=True)
 class OverSeeds:
-    """Mean of a metric over runs that answer the same questions, as something to resample.
+    """Mean of a metric over runs with the same test inputs, for bootstrap resampling.
 
     >>> ones = [Tally("x", np.array([[1.0], [0.0]]), lambda s: float(s[0]), ""), Tally("x", np.array([[0.0], [0.0]]),
     ...     lambda s: float(s[0]), "")]
@@ -45,7 +45,7 @@ class Difference(NamedTuple):
 
 
 def differences(rows: Sequence[ResultRow], metrics: Sequence[Metric]) -> tuple[list[Difference], str]:
-    """Return the difference of each row to the first in each metric, and why there are none.
+    """Return the difference of each row to the first in each metric, or the reason why there are none.
 
     Args:
         rows: of a comparison.

@@ -98,7 +98,7 @@ def as_csv(comparison: Comparison, rows: Sequence[ResultRow]) -> str:
 
 
 def number(spread: Spread | None) -> str:
-    """Four digits that say something, and the deviation in the same decimals.
+    """Format a mean with four significant digits, and the deviation with the same number of decimals.
 
     >>> number(Spread(0.98312, 0.0021)), number(Spread(34.1234, None)), number(Spread(3.2e-6, None)), number(None)
     ('0.9831 ± 0.0021', '34.12', '3.200e-06', '–')

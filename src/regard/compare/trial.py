@@ -20,11 +20,11 @@ class Trial:
     """Run folder with its recipe and its place in the comparison.
 
     Attributes:
-        values: what each axis is set to, as it was written, by key.
-        label: the same for people: "attention=dot, seed=1".
-        recipe: all of it, checked.
-        folder: where the run is.
-        arguments: those of `regard train`.
+        values: value of each axis as written, by key.
+        label: readable form of the values: "attention=dot, seed=1".
+        recipe: the validated recipe.
+        folder: run folder.
+        arguments: arguments of `regard train`.
     """
 
     values: Mapping[str, str]
@@ -48,7 +48,7 @@ class Trial:
         return Clock(self.folder).clean and self._complete()
 
     def _complete(self) -> bool:
-        from regard.runs.run import Run  # with PyTorch, which a comparison that is wrong does not need
+        from regard.runs.run import Run  # imports PyTorch, which reporting an invalid comparison does not need
 
         checkpoints = Run(self.folder).checkpoints()
         paths = checkpoints.paths()
@@ -56,7 +56,7 @@ class Trial:
             return False
         try:
             progress, _ = checkpoints.progress(paths[-1])
-        except RunError:  # training says so, and goes on from the one before
+        except RunError:  # training reports it and resumes from the previous checkpoint
             return False
         train = self.recipe.train
         updates = Run(self.folder).updates(self.recipe)
@@ -91,7 +91,7 @@ class Clock:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Time a part of the run; one that is killed does not count."""
+        """Time a part of the run; the time of a killed part is lost."""
         before, begin, clean = self.seconds, time.perf_counter(), False
         self._write(before, clean)
         try:

@@ -1,4 +1,4 @@
-"""Other programs that search in a model's place: what is trained here, run there."""
+"""External inference engines that decode with a trained model: CTranslate2 and onnxruntime."""
 
 from regard.engines.choice import EngineName, make_engine
 from regard.engines.ctranslate2 import CTranslate2

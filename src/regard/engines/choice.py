@@ -1,4 +1,4 @@
-"""Engines by name."""
+"""Construction of inference engines by name."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from regard.engines.onnx import Onnx
 from regard.nn.cpu_decode.int8 import check_compute
 
 EngineName = Literal["own", "ctranslate2", "onnx"]
-"""Names of engines: `regard.decode`, or another program."""
+"""Names of engines: `own` for `regard.decode`, or an external program."""
 
 
 def make_engine(
     name: str, model: nn.Module, *, compute: str | None = None, device: str | torch.device | None = None
 ) -> Engine | None:
-    """Make the engine that searches for a model; None for our own search.
+    """Return the inference engine of a model; None for `regard.decode`.
 
     Args:
         name: one of `EngineName`.
-        model: what is to be searched.
-        compute: number type, `"int8"`; None for float32.
-        device: where it computes; None to let the engine choose.
+        model: the model to decode with.
+        compute: number type, such as `"int8"`; None for float32.
+        device: device of the engine; None for its default.
 
     >>> make_engine("own", nn.Linear(1, 1), compute="int4")
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""A search in CTranslate2's words, or why it cannot be done there."""
+"""CTranslate2 engine: conversion of models and search settings, decoding, and exact scores of its results."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from regard.engines.layout import TransformerLayout
 from regard.specials import BOS, EOS, UNK
 
 PATIENCE = 2
-"""Unless a search is exact, CTranslate2 ends a row when so many times `beam_size` hypotheses have finished."""
+"""Patience of an inexact search: a row ends when this multiple of `beam_size` hypotheses have finished."""
 
 
 def options(search: Search, longest: int) -> dict[str, Any]:
-    """The arguments of `translate_batch` that stand for a search up to `longest` tokens.
+    """Translate search settings to arguments of `translate_batch`, for outputs of up to `longest` tokens.
 
-    Both searches keep the same hypotheses open and count EOS among the tokens. CTranslate2 is asked for all that it
-    found, to be ranked by our own formula, so its own length penalty is 1 throughout: the mean of a token. An exact
-    search is one that ends at the greatest length.
+    Both searches keep the same beam and count EOS as a token. All hypotheses of CTranslate2 are returned and re-ranked
+    by the formula of `regard.decode`, so its own length penalty is always 1, the mean per token. An exact search runs
+    up to the maximum length.
 
     Raises:
-        ValueError: what CTranslate2 does not have, or has with another meaning.
+        ValueError: a setting that CTranslate2 does not support, or defines differently.
 
     >>> options(Search(beam_size=5), 80)["num_hypotheses"]
     10
@@ -71,27 +71,27 @@ def _check(search: Search) -> None:
 
 Tokens = tuple[int, ...]
 
-_NEVER = -1e30  # a log-probability that stands for one that may not be, where nothing better was left
+_NEVER = -1e30  # log-probability of a forbidden token
 
 
 class CTranslate2:
-    """An encoder-decoder Transformer inside CTranslate2; `regard.decode.generate` takes it in the model's place.
+    """Encoder-decoder Transformer in CTranslate2; `regard.decode.generate` accepts it instead of the model.
 
     Args:
         model: the Transformer; it is copied.
-        compute: `"float32"`, `"int8"` or another of CTranslate2's types that the device has.
-        device: where it computes; None for a GPU if CTranslate2 sees one.
+        compute: `"float32"`, `"int8"` or another CTranslate2 type that the device supports.
+        device: the device; None for a GPU if CTranslate2 finds one.
 
-    Weights are handed over by CTranslate2's own specification of a Transformer, and ids stand for tokens. In float32
-    the log-probabilities are the model's up to rounding. What is forbidden (padding and BOS) has no probability at all
-    while CTranslate2 searches; the log-probabilities and the score of what it found are the model's own again. These
-    and the alignments are computed for the batch when one of them is first read, so texts alone do not wait for them.
+    Weights are transferred in CTranslate2's Transformer specification, with ids as token names. In float32 the
+    log-probabilities equal the model's up to rounding. Padding and BOS have probability zero during the search;
+    log-probabilities and scores of the results are then recomputed without this restriction. They and the alignments
+    are computed lazily, for the whole batch on first access, so that texts alone do not pay for them.
 
-    On a CPU each of torch's threads is a worker with a share of the batch. Threads that share a product instead wait
-    for each other, spinning: two cost 1.5 to 2 times the processor time of one, and far more on a busy machine.
+    On a CPU each torch thread becomes a worker with a share of the batch. Threads that share a matrix product instead
+    spin while they wait for each other: two use 1.5 to 2 times the CPU time of one, far more on a busy machine.
 
     Raises:
-        ValueError: the package is missing, the model is none that it can run, or the type is none of the device's.
+        ValueError: the package is missing, or the model or the number type is not supported.
     """
 
     def __init__(self, model: nn.Module, *, compute: str = "float32", device: str | torch.device | None = None) -> None:
@@ -101,11 +101,12 @@ class CTranslate2:
         self._places, self._size = layout.places, layout.sizes[1]
 
     def search(self, request: Request, search: Search) -> list[list[Hypothesis]]:
-        """Up to `n_best` hypotheses for each source, best first."""
+        """Return up to `n_best` hypotheses per source, best first."""
         sources, limits = self._sources(request), SearchLimits.of(search, request).longest.tolist()
         if any(number >= self._size for number in search.forbid):
             raise ValueError(f"forbid has the id {max(search.forbid)}; the model knows {self._size} ids from 0 on")
         found: list[list[Hypothesis]] = [[] for _ in sources]
+        # translate_batch takes a single maximum length: one call per distinct limit.
         for longest in set(limits):
             rows = [row for row, limit in enumerate(limits) if limit == longest]
             chosen = self._search([sources[row] for row in rows], search, longest)
@@ -123,13 +124,13 @@ class CTranslate2:
         return [[str(number) for number in ids[:length]] for ids, length in rows]
 
     def _search(self, sources: list[list[str]], search: Search, longest: int) -> list[list[Hypothesis]]:
-        """The best hypotheses of sources that may all become equally long."""
+        """Return the best hypotheses of sources with the same maximum output length."""
         if self._places is not None and longest > self._places:
             raise ValueError(f"max_length={longest} is beyond the model's {self._places} positions; lower max_length")
         best = [_best(result, search) for result in self._translated(sources, options(search, longest))]
         details = _Details(self, sources, best, search, longest)
         found = [details.hypotheses(row) for row in range(len(sources))]
-        if search.n_best > 1:  # by the model's own scores, which are computed for this
+        if search.n_best > 1:  # rank by the recomputed scores of the unrestricted model
             found = [sorted(row, key=lambda made: (not made.finished, -made.score)) for row in found]
         return found
 
@@ -137,20 +138,20 @@ class CTranslate2:
         return self._program.translate_batch(sources, max_batch_size=self._share(sources), **chosen)
 
     def _share(self, sources: list[list[str]]) -> int:
-        """The part of a batch that each worker gets."""
+        """Number of sources per worker."""
         return -(-len(sources) // self._workers)
 
     def log_probs(self, sources: list[list[str]], outputs: list[Tokens]) -> list[tuple[float, ...]]:
-        """The model's own log-probabilities of each token; EOS, which is always scored, only where it was reached."""
+        """Score outputs by teacher forcing: log-probability per token, without EOS if it was not reached."""
         targets = [[str(number) for number in tokens if number != EOS] for tokens in outputs]
         scored = self._program.score_batch(sources, targets, max_input_length=0, max_batch_size=self._share(sources))
         return [tuple(one.log_probs[: len(tokens)]) for one, tokens in zip(scored, outputs, strict=True)]
 
     def attention(self, sources: list[list[str]], search: Search, longest: int) -> list[dict[Tokens, Tensor]]:
-        """The alignment [T, S] of everything that the search finds, by the same search once more.
+        """Repeat the search to collect the alignment [T, S] of every hypothesis.
 
-        CTranslate2 makes the first step of a beam before it is a beam, and takes that step's attention from the wrong
-        row of a batch. It depends on the source alone, and a greedy step has it right.
+        CTranslate2 computes the first step before it expands the beam, and takes that step's attention from the wrong
+        row of the batch. Workaround: the first row depends on the source alone, so a greedy step provides it.
         """
         results = self._translated(sources, options(search, longest) | {"return_attention": True})
         first = options(Search(strategy="greedy"), 1) | {"return_attention": True}
@@ -165,7 +166,7 @@ class CTranslate2:
 
 
 class _Details:
-    """Log-probabilities and alignments of the answers to a batch, computed for all of them when one is read."""
+    """Log-probabilities and alignments of a batch of answers, computed together on first access."""
 
     def __init__(
         self, engine: CTranslate2, sources: list[list[str]], best: list[list[Tokens]], search: Search, longest: int
@@ -174,7 +175,7 @@ class _Details:
         self._search, self._longest = search, longest
 
     def hypotheses(self, row: int) -> list[Hypothesis]:
-        """The answers to one source."""
+        """Return the hypotheses of one source."""
         return [self._hypothesis(row, tokens) for tokens in self._best[row]]
 
     def _hypothesis(self, row: int, tokens: Tokens) -> Hypothesis:
@@ -199,7 +200,7 @@ class _Details:
 
 
 def _best(result: Any, search: Search) -> list[Tokens]:
-    """The best, ranked as our own search ranks; CTranslate2 scores by the mean of a token."""
+    """Return the best hypotheses by the score of `regard.decode`; CTranslate2 returns the mean per token."""
     ranked = []
     for names, mean in zip(result.hypotheses, result.scores, strict=True):
         if mean < _NEVER:
@@ -216,7 +217,7 @@ def _ids(names: Sequence[str]) -> Tokens:
 
 
 def _program(layout: TransformerLayout, compute: str, device: str | torch.device | None) -> Any:
-    """CTranslate2 with the model in it."""
+    """Return a CTranslate2 translator loaded with the model."""
     if importlib.util.find_spec("ctranslate2") is None:
         raise ValueError(
             "the engine ctranslate2 needs its package, which is not installed; pip install 'regard[ctranslate2]'"
@@ -250,7 +251,7 @@ def _specification(layout: TransformerLayout) -> Any:
     rotary = {} if layout.rotary_base is None else {"rotary_dim": 0, "rotary_base": layout.rotary_base}
     same = {"pre_norm": layout.pre_norm, "activation": kind, **rotary}
     encoder = specs.TransformerEncoderSpec(layout.num_layers, layout.num_heads, **same)
-    # All heads of the last layer are averaged for the alignment.
+    # The alignment averages all heads of the last layer.
     decoder = specs.TransformerDecoderSpec(layout.num_layers, layout.num_heads, alignment_heads=0, **same)
     made = specs.TransformerSpec(encoder, decoder)
     for name, weight in layout.weights.items():
@@ -267,7 +268,7 @@ def _specification(layout: TransformerLayout) -> Any:
 
 
 def _assign(part: Any, path: Sequence[str], weight: Tensor) -> None:
-    """Put a weight under its name; `layer_2` is the third of a list."""
+    """Assign a weight by its path; `layer_2` is the third entry of a list."""
     for name in path[:-1]:
         group, _, number = name.rpartition("_")
         part = getattr(part, name) if hasattr(part, name) else getattr(part, group)[int(number)]
@@ -275,5 +276,5 @@ def _assign(part: Any, path: Sequence[str], weight: Tensor) -> None:
 
 
 def _names(size: int) -> list[str]:
-    """A vocabulary of ids."""
+    """Return a vocabulary whose token names are the ids."""
     return [str(number) for number in range(size)]

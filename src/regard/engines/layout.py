@@ -1,4 +1,4 @@
-"""A Transformer as CTranslate2 lays it out: settings, and weights under its names."""
+"""Transformer weights and settings in the layout of CTranslate2, for export to engines."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from regard.nn.transformer_layer import ACTIVATIONS, TransformerLayer
 from regard.ops.sinusoidal import sinusoidal_positions
 
 PLACES = 4096
-"""Sinusoidal positions that are handed over; the model itself has no last one."""
+"""Number of exported sinusoidal positions; the model itself has no limit."""
 
 
 @dataclass(frozen=True)
 class TransformerLayout:
-    """Options of CTranslate2's specification of a Transformer.
+    """Settings and weights of CTranslate2's Transformer specification.
 
     Attributes:
-        num_layers: of the encoder and of the decoder.
+        num_layers: layers of the encoder and of the decoder.
         num_heads: H.
-        pre_norm: whether a part normalises what it reads; otherwise the sum of what it read and wrote.
+        pre_norm: a sublayer normalises its input; otherwise the residual sum is normalised after it.
         activation: `"relu"` or `"gelu"`.
-        epsilon: of the layer norms.
-        rotary_base: of rotary positions; None where positions are added to the embeddings.
-        places: the longest text on either side; None for any.
-        sizes: how many source and target words.
-        weights: by name. W^Q, W^K and W^V of attention to itself are one matrix [3C, C], W^K and W^V of attention to
-            the source one [2C, C]. Embeddings come without their scale, sqrt(C), which the specification implies.
+        epsilon: epsilon of the layer norms.
+        rotary_base: base of rotary positions; None if positions are added to the embeddings.
+        places: maximum length of source and target; None for no limit.
+        sizes: source and target vocabulary sizes.
+        weights: weights by name. W^Q, W^K and W^V of self-attention are one matrix [3C, C], W^K and W^V of
+            cross-attention one [2C, C]. Embeddings exclude their scale sqrt(C), which the specification implies.
 
     >>> from regard.nn.transformer_layer import LayerConfig
     >>> layout = TransformerLayout.of(Transformer(11, 13, LayerConfig(dim=6, num_heads=2), num_layers=1))
@@ -58,10 +58,10 @@ class TransformerLayout:
     @classmethod
     @torch.no_grad()
     def of(cls, model: nn.Module, engine: str = "ctranslate2") -> TransformerLayout:
-        """The layout of a model; its weights on the CPU, in float32.
+        """Return the layout of a model, with its weights on the CPU in float32.
 
         Raises:
-            ValueError: no encoder-decoder Transformer, or one with another score than scaled dot products.
+            ValueError: not an encoder-decoder Transformer with scaled dot-product attention.
         """
         if type(model) is not Transformer:
             raise ValueError(
@@ -86,7 +86,7 @@ class TransformerLayout:
 
 
 def _own_encoder(model: Transformer, engine: str) -> TransformerEncoder:
-    """The encoder of a Transformer, if its layers and positions are those of the decoder, as CTranslate2 has them."""
+    """Return the encoder of a Transformer; CTranslate2 requires the same layers and positions as in the decoder."""
     encoder = model.encoder
     if not isinstance(encoder, TransformerEncoder) or _described(encoder) != _described(model):
         raise ValueError(
@@ -99,7 +99,7 @@ def _own_encoder(model: Transformer, engine: str) -> TransformerEncoder:
 
 
 def _described(part: Transformer | TransformerEncoder) -> tuple[object, ...]:
-    """Return the properties that CTranslate2 assumes to be equal in encoder and decoder."""
+    """Return the properties that must be equal in encoder and decoder."""
     layers = _layers(part.decoder.layers if isinstance(part, Transformer) else part.layers)
     layer, words = layers[0], part.words
     score = layer.attention.score
@@ -141,7 +141,7 @@ def _words(side: str, embeddings: str, words: PositionedEmbeddings) -> Iterator[
         table: Tensor = words.places.table
     else:
         table = sinusoidal_positions(PLACES, words.table.embedding_dim, base=words.places.base)
-    # One place more: CTranslate2 scores an output with what follows its last token, which nobody asks for.
+    # One extra position: when scoring, CTranslate2 also computes the unused step after the last token.
     yield f"{side}/position_encodings/encodings", F.pad(table, (0, 0, 0, 1))
 
 
@@ -176,7 +176,7 @@ def _maps(attention: MultiHead) -> tuple[nn.Linear, ...]:
 
 
 def _linear(name: str, *maps: nn.Linear) -> Iterator[tuple[str, Tensor]]:
-    """One linear map, or several of the same input as one."""
+    """Yield weight and bias of a linear map, or of several with the same input, concatenated."""
     yield f"{name}/weight", torch.cat([each.weight for each in maps])
     yield f"{name}/bias", torch.cat([each.bias for each in maps])
 

@@ -1,4 +1,4 @@
-"""A Transformer in onnxruntime, searched by our own search."""
+"""ONNX Runtime engine: encoder and decoder step in onnxruntime, search by `regard.decode`."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from regard.engines.layout import TransformerLayout
 from regard.ops.weights import Weights
 from regard.protocol import Step
 
-_HIDDEN = -1e30  # added to an energy, makes a weight of exactly zero
-_SPARE = 16  # entries by which a full cache grows
+_HIDDEN = -1e30  # added to an energy: its softmax weight underflows to exactly zero
+_SPARE = 16  # positions by which a full cache grows, so that it is not reallocated at every step
 _KINDS = {torch.float32: np.float32, torch.int64: np.int64}
 
 
 class Onnx:
-    """An encoder-decoder Transformer in onnxruntime, on the CPU.
+    """Encoder-decoder Transformer in onnxruntime, on the CPU.
 
     Args:
         model: the Transformer; it is copied.
         device: None or the CPU.
 
-    The encoder is one graph and a step of the decoder another. The search between steps is our own, so every strategy
-    and setting means what it means elsewhere, and log-probabilities are the model's up to rounding.
+    The encoder is one graph, a decoder step another. The search is that of `regard.decode`, so all strategies and
+    settings are supported. Log-probabilities equal the model's up to rounding.
 
     Raises:
-        ValueError: a package is missing, the model is none that it can run, or the device is not the CPU.
+        ValueError: a package is missing, the model is not supported, or the device is not the CPU.
     """
 
     def __init__(self, model: nn.Module, *, device: str | torch.device | None = None) -> None:
@@ -51,7 +51,7 @@ class Onnx:
         self._model = _Model(self._layout, threads)
 
     def search(self, request: Request, search: Search) -> list[list[Hypothesis]]:
-        """Up to `n_best` hypotheses for each source, best first."""
+        """Return up to `n_best` hypotheses per source, best first."""
         source, lengths, places = request.source, request.lengths, self._layout.places
         if source is None or source.dim() != 2 or lengths is None:
             raise ValueError("the engine onnx reads ids, [B, S]")
@@ -61,7 +61,7 @@ class Onnx:
 
 
 class _Model:
-    """Both graphs as a model that can be searched."""
+    """Adapter of both graphs to the decoding interface of models."""
 
     def __init__(self, layout: TransformerLayout, threads: int) -> None:
         from regard.engines import onnx_graph
@@ -71,7 +71,7 @@ class _Model:
         self._step = _Runner(onnx_graph.step(layout), threads)
 
     def start(self, source: Tensor | None, lengths: Tensor | None, *, batch: int | None = None) -> OnnxState:
-        """Encode ids [B, S]."""
+        """Encode source ids [B, S] and return the initial decoder state."""
         assert source is not None
         assert lengths is not None
         size = source.shape[1]
@@ -84,13 +84,13 @@ class _Model:
         return OnnxState({**encoded, "source_bias": bias}, cache, 0, 1)
 
     def step(self, token: Tensor, state: OnnxState) -> Step:
-        """Read one token per row."""
+        """Advance the decoder by one token per row, [N]."""
         state = state.with_room()
         given = {"token": token, "past_bias": state.past_bias(), **state.source, **state.cache}
         given |= self._positions("decoder", state.size, 1)
         rows, _, _, size = state.source["source_bias"].shape
         found = self._step.run(given, n=len(token), r=rows, k=len(token) // rows, s=size)
-        weights = found["weights"].view(len(token), 1, 1, -1)
+        weights = found["weights"].view(len(token), 1, 1, -1)  # [r, n / r, s] -> [N, 1, 1, S]
         return Step(found["log_probs"], state.written(found), Weights.of(weights))
 
     @property
@@ -98,7 +98,7 @@ class _Model:
         return self._layout.weights["decoder/projection/weight"].shape[1] // self._layout.num_heads
 
     def _positions(self, side: str, start: int, size: int) -> dict[str, Tensor]:
-        """The inputs that say where words stand: rows of a table, or the angles by which they turn."""
+        """Return the position inputs: rows of the position table, or rotary angles."""
         base = self._layout.rotary_base
         if base is None:
             table = self._layout.weights[f"{side}/position_encodings/encodings"]
@@ -113,13 +113,13 @@ class _Model:
 
 @dataclass(frozen=True)
 class OnnxState:
-    """State of the decoder: sources as they are projected, and the caches of all layers with room behind them.
+    """Decoder state: projected sources, and the key-value caches of all layers with spare capacity.
 
     Attributes:
-        source: keys and values of the sources, and what hides their padding.
-        cache: keys and values of what was said, [N, H, c, D] each.
-        size: how many of the c entries are written.
-        copies: how many neighbouring sequences read one source.
+        source: cross-attention keys and values of the sources, and their padding bias.
+        cache: self-attention keys and values of the generated tokens, [N, H, c, D] each.
+        size: number of the c cache positions in use.
+        copies: number of adjacent sequences (hypotheses) per source.
     """
 
     source: dict[str, Tensor]
@@ -128,7 +128,7 @@ class OnnxState:
     copies: int
 
     def select(self, rows: Tensor) -> OnnxState:
-        """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices."""
+        """Select, repeat or reorder the sequences of the batch by indices `rows` [B']."""
         numbers = rows.tolist()
         cache, count = self.cache, len(next(iter(self.cache.values())))
         if numbers != list(range(count)):
@@ -145,7 +145,7 @@ class OnnxState:
         return OnnxState(source, cache, self.size, copies)
 
     def with_room(self) -> OnnxState:
-        """A state whose caches have a free entry."""
+        """Return a state whose caches have at least one free position."""
         if self.size < next(iter(self.cache.values())).shape[2]:
             return self
         return replace(
@@ -153,27 +153,27 @@ class OnnxState:
         )
 
     def past_bias(self) -> Tensor:
-        """[c], what hides the free entries."""
+        """Return the additive bias [c] that masks free cache positions."""
         bias = torch.full((next(iter(self.cache.values())).shape[2],), _HIDDEN, device="cpu")
         bias[: self.size] = 0.0
         return bias
 
     def written(self, found: dict[str, Tensor]) -> OnnxState:
-        """The state after a step; its entries are written where this state has none."""
+        """Return the state after a step; new keys and values are written in place to the free position."""
         for name, each in self.cache.items():
             each[:, :, self.size] = found[name.removeprefix("past_")].squeeze(2)
         return replace(self, size=self.size + 1)
 
 
 class _Runner:
-    """A graph ready to run on tensors, from and into their own memory."""
+    """Session of a graph that reads and writes torch tensors without copies."""
 
     def __init__(self, model: Any, threads: int) -> None:
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
-        # Threads that wait for work leave the processor to others, torch's own among them.
+        # Disable spinning: idle onnxruntime threads would otherwise take CPU time from torch's threads.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self._session = onnxruntime.InferenceSession(
             model.SerializeToString(), options, providers=["CPUExecutionProvider"]
@@ -181,7 +181,7 @@ class _Runner:
         self._outputs = [(output.name, output.shape) for output in self._session.get_outputs()]
 
     def run(self, given: dict[str, Tensor], **sizes: int) -> dict[str, Tensor]:
-        """Compute the outputs; `sizes`: those that vary, by letter."""
+        """Compute the outputs; `sizes` are the dynamic dimensions by letter."""
         binding = self._session.io_binding()
         held = {name: each.contiguous() for name, each in given.items()}
         for name, each in held.items():

@@ -11,14 +11,14 @@ from torch import Tensor
 
 from regard.engines.layout import TransformerLayout
 
-OPSET, FORMAT = 18, 8  # of ONNX 1.13; older onnxruntimes read it too
+OPSET, FORMAT = 18, 8  # versions of ONNX 1.13, which older onnxruntime releases support as well
 
 Shape = list[str | int]
-"""Sizes of a value; letters vary."""
+"""Shape of a value; letters are dynamic dimensions."""
 
 
 class Graph:
-    """A graph under construction: operations are added in order, values are names.
+    """Builder of an ONNX graph: operations are added in topological order, values are names.
 
     >>> graph = Graph()
     >>> graph.output("y", graph.add("Relu", graph.input("x", ["n", 3])), ["n", 3])
@@ -38,46 +38,46 @@ class Graph:
         return name
 
     def output(self, name: str, value: str, shape: Shape) -> None:
-        """Name a value as an output."""
+        """Declare a value as an output."""
         self._nodes.append(helper.make_node("Identity", [value], [name]))
         self._outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
 
     def add(self, operation: str, *inputs: str, **attributes: Any) -> str:
-        """Add an operation with one result."""
+        """Add a node with one output and return its name."""
         return self.several(operation, *inputs, count=1, **attributes)[0]
 
     def several(self, operation: str, *inputs: str, count: int, **attributes: Any) -> list[str]:
-        """Add an operation with several results."""
+        """Add a node with several outputs and return their names."""
         names = [f"v{len(self._nodes)}_{number}" for number in range(count)]
         self._nodes.append(helper.make_node(operation, list(inputs), names, **attributes))
         return names
 
     def weight(self, name: str, value: Tensor) -> str:
-        """Add a weight; the same name is the same weight."""
+        """Add an initialiser; weights with the same name are shared."""
         if name not in self._constants:
             self._constants[name] = numpy_helper.from_array(value.contiguous().numpy(), name)
         return name
 
     def number(self, value: float) -> str:
-        """Add a number."""
+        """Add a scalar constant."""
         return self.weight(f"number {value}", torch.tensor(value, device="cpu", dtype=torch.float32))
 
     def integers(self, *values: int) -> str:
-        """Add a list of integers, such as a shape."""
+        """Add an integer vector constant, such as a shape."""
         return self.weight(f"integers {values}", torch.tensor(values, device="cpu", dtype=torch.int64))
 
     def model(self) -> Any:
-        """Return the finished model."""
+        """Return the ONNX model."""
         graph = helper.make_graph(self._nodes, "regard", self._inputs, self._outputs, list(self._constants.values()))
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=FORMAT)
 
 
 class Parts:
-    """Parts of a Transformer as operations of a graph; names of weights are those of a `TransformerLayout`.
+    """Building blocks of a Transformer as graph nodes; weight names are those of `TransformerLayout`.
 
     Attributes:
-        channels: C.
-        width: D, of a head.
+        channels: model width C.
+        width: head width D.
     """
 
     def __init__(self, layout: TransformerLayout, side: str) -> None:
@@ -86,7 +86,7 @@ class Parts:
         self.width = self.channels // layout.num_heads
 
     def embedded(self, ids: str, name: str) -> str:
-        """Words times sqrt(C), with their positions where these are added: [n] -> [n, C], [b, s] -> [b, s, C]."""
+        """Embeddings times sqrt(C), plus additive positions: [n] -> [n, C], [b, s] -> [b, s, C]."""
         words = self.graph.add("Gather", self._weight(f"{name}/weight"), ids)
         words = self.graph.add("Mul", words, self.graph.number(math.sqrt(self.channels)))
         if self.layout.rotary_base is not None:
@@ -98,26 +98,26 @@ class Parts:
         return self.graph.add("Gemm", x, self._weight(f"{name}/weight"), self._weight(f"{name}/bias"), transB=1)
 
     def norm(self, x: str, name: str) -> str:
-        """A LayerNorm."""
+        """LayerNorm of [n, C]."""
         scale, shift = self._weight(f"{name}/gamma"), self._weight(f"{name}/beta")
         return self.graph.add("LayerNormalization", x, scale, shift, axis=-1, epsilon=self.layout.epsilon)
 
     def last_norm(self, x: str) -> str:
-        """The norm after the last layer, if there is one."""
+        """Final norm after the last layer, if there is one."""
         return self.norm(x, f"{self.side}/layer_norm") if self.layout.pre_norm else x
 
     def read(self, x: str, part: str) -> str:
-        """Input of a sublayer through its first map."""
+        """First linear map of a sublayer, after its norm in a pre-norm model."""
         normed = self.norm(x, f"{part}/layer_norm") if self.layout.pre_norm else x
         return self.linear(normed, f"{part}/linear_0")
 
     def wrote(self, x: str, written: str, part: str, last: int) -> str:
-        """Output of a sublayer through its last map, with its residual."""
+        """Last linear map of a sublayer plus the residual, followed by the norm in a post-norm model."""
         total = self.graph.add("Add", x, self.linear(written, f"{part}/linear_{last}"))
         return total if self.layout.pre_norm else self.norm(total, f"{part}/layer_norm")
 
     def feed_forward(self, x: str, part: str) -> str:
-        """W_2 act(W_1 x + b_1) + b_2, with its residual."""
+        """Feed-forward sublayer W_2 act(W_1 x + b_1) + b_2 with residual."""
         hidden = self.read(x, part)
         return self.wrote(x, self.graph.add("Relu", hidden) if self._relu else self._gelu(hidden), part, 1)
 
@@ -126,39 +126,41 @@ class Parts:
         return self.graph.several("Split", x, self.graph.integers(*[self.channels] * count), count=count, axis=1)
 
     def scaled(self, query: str) -> str:
-        """A query divided by √D."""
+        """Queries divided by √D."""
         return self.graph.add("Mul", query, self.graph.number(self.width**-0.5))
 
     def heads(self, x: str, shape: str) -> str:
-        """Rows as `shape`, [b, t, H, D], then by heads: [b, H, t, D]."""
+        """Split rows into heads: reshape to `shape` [b, t, H, D], then transpose to [b, H, t, D]."""
         return self.graph.add("Transpose", self.graph.add("Reshape", x, shape), perm=[0, 2, 1, 3])
 
     def joined(self, context: str) -> str:
-        """Contexts [b, H, t, D] -> rows [b * t, C]."""
+        """Join heads: [b, H, t, D] -> [b * t, C]."""
         rows = self.graph.add("Transpose", context, perm=[0, 2, 1, 3])
         return self.graph.add("Reshape", rows, self.graph.integers(-1, self.channels))
 
     def shape_of(self, value: str, *rest: int, axes: int) -> str:
-        """The first sizes of a value, then these."""
+        """Shape vector of the first `axes` sizes of a value, followed by `rest`."""
         return self.graph.add("Concat", self.graph.add("Shape", value, end=axes), self.graph.integers(*rest), axis=0)
 
     def attended(self, query: str, key: str, value: str, bias: str) -> tuple[str, str]:
-        """Contexts and weights of queries [b, H, t, D] by keys [b, H, D, s]; zeros where the bias allows nothing."""
+        """Contexts and weights of queries [b, H, t, D] over keys [b, H, D, s]; zero in fully masked rows."""
         energy = self.graph.add("Add", self.graph.add("MatMul", query, key), bias)
         weights = self.graph.add("Softmax", energy, axis=-1)
+        # exp(bias) is 1 or 0: zeroes the uniform weights of rows in which every key is masked.
         weights = self.graph.add("Mul", weights, self.graph.add("Exp", bias))
         return self.graph.add("MatMul", weights, value), weights
 
     def turned(self, x: str) -> str:
-        """Queries or keys [..., D] turned by their positions, where the model does that."""
+        """Rotary position embedding of queries or keys [..., D]; unchanged in models without it."""
         if self.layout.rotary_base is None:
             return x
         neighbours = self.graph.weight("neighbours", _neighbours(self.width))
+        # A product with a signed permutation matrix swaps each pair of dimensions without slices.
         straight = self.graph.add("Mul", x, "cosines")
         return self.graph.add("Add", straight, self.graph.add("Mul", self.graph.add("MatMul", x, neighbours), "sines"))
 
     def declare_turns(self) -> None:
-        """Declare the inputs of `turned`."""
+        """Declare the rotary angle inputs of `turned`."""
         if self.layout.rotary_base is not None:
             self.graph.input("cosines", ["t", self.width])
             self.graph.input("sines", ["t", self.width])
@@ -177,7 +179,7 @@ class Parts:
 
 
 def encoder(layout: TransformerLayout) -> Any:
-    """The encoder, and keys and values of its states for each layer of the decoder.
+    """Return the encoder graph, including the cross-attention keys and values of each decoder layer.
 
     Inputs: source [b, s] ids, bias [b, 1, 1, s], positions. Outputs: source_key_0 [b, H, D, s], source_value_0
     [b, H, s, D], ...
@@ -206,10 +208,10 @@ def encoder(layout: TransformerLayout) -> Any:
 
 
 def step(layout: TransformerLayout) -> Any:
-    """One step of the decoder for n sequences, of which equally many neighbours share each of r sources.
+    """Return the graph of a decoder step for n sequences; n / r adjacent sequences share each of r sources.
 
-    Inputs: token [n], source_bias [r, 1, 1, s], sources as the encoder has them, positions, and caches past_key_0 and
-    past_value_0 [n, H, c, D], ... with past_bias [c], which hides the entries that are not written yet. Outputs:
+    Inputs: token [n], source_bias [r, 1, 1, s], outputs of the encoder, positions, and caches past_key_0 and
+    past_value_0 [n, H, c, D], ... with past_bias [c], which masks unused entries. Outputs:
     log_probs [n, V], weights [r, n / r, s] of the last layer over the source, averaged over heads, and the new entries
     of the caches, key_0 and value_0 [n, H, 1, D], ...
     """
@@ -233,28 +235,29 @@ def step(layout: TransformerLayout) -> Any:
         x = parts.feed_forward(x, f"decoder/layer_{number}/ffn")
     logits = parts.linear(parts.last_norm(x), "decoder/projection")
     graph.output("log_probs", graph.add("LogSoftmax", logits, axis=-1), ["n", layout.sizes[1]])
-    mean = graph.add("ReduceMean", weights, graph.integers(1), keepdims=0)
+    mean = graph.add("ReduceMean", weights, graph.integers(1), keepdims=0)  # [r, H, k, s] -> [r, k, s]
     graph.output("weights", mean, ["r", "k", "s"])
     return graph.model()
 
 
 def _past(parts: Parts, read: str, number: int, bias: str) -> str:
-    """Contexts [n, C] of what was said so far, this entry included, which is not in the cache yet."""
+    """Self-attention contexts [n, C] over the cache and the current token, which is not in the cache yet."""
     graph, heads, width = parts.graph, parts.layout.num_heads, parts.width
     past_key, past_value = (graph.input(f"past_{one}_{number}", ["n", heads, "c", width]) for one in ("key", "value"))
-    one = graph.integers(-1, heads, 1, width)
+    one = graph.integers(-1, heads, 1, width)  # [n, H, 1, D]
     query, key, value = (graph.add("Reshape", each, one) for each in parts.thirds(read, 3))
     query, key = parts.turned(parts.scaled(query)), parts.turned(key)
     graph.output(f"key_{number}", key, ["n", heads, 1, width])
     graph.output(f"value_{number}", value, ["n", heads, 1, width])
-    # keys [n, H, c, D] times a column, so that the cache is read as it lies
+    # Multiply keys [n, H, c, D] by a column vector: the cache is contiguous in this layout and needs no transpose.
     column = graph.add("Reshape", query, graph.integers(-1, heads, width, 1))
     before = graph.add("Reshape", graph.add("MatMul", past_key, column), graph.integers(0, heads, 1, -1))
     now = graph.add("ReduceSum", graph.add("Mul", query, key), graph.integers(-1))  # [n, H, 1, 1]
-    energy = graph.add("Concat", graph.add("Add", before, bias), now, axis=-1)
+    energy = graph.add("Concat", graph.add("Add", before, bias), now, axis=-1)  # [n, H, 1, c + 1]
     weights = graph.add("Softmax", energy, axis=-1)
     old = graph.add("Slice", weights, graph.integers(0), graph.integers(-1), graph.integers(-1))
     new = graph.add("Slice", weights, graph.integers(-1), graph.integers(2**62), graph.integers(-1))
+    # Two products instead of a concatenation of the values, which would copy the cache.
     context = graph.add("Add", graph.add("MatMul", old, past_value), graph.add("Mul", new, value))
     return graph.add("Reshape", context, graph.integers(-1, parts.channels))
 

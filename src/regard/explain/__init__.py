@@ -1,4 +1,4 @@
-"""Captures of attention, and whether it explains: importance of words, other weights, erasure."""
+"""Captured attention and its evaluation as explanation: importance measures, interventions and erasure."""
 
 from regard.explain.agreement import divergence, kendall, overlap, variation
 from regard.explain.capture import Captured, capture

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 _EXACT = 33
-"""Words up to which the significance without ties is that of all permutations, as in scipy."""
+"""Maximum number of words for the exact permutation test (without ties), as in scipy."""
 
 
 class Agreement(NamedTuple):
@@ -18,7 +18,7 @@ class Agreement(NamedTuple):
 
     Attributes:
         tau: [B], tau-b in [-1, 1]; NaN where one of the scores is constant, or with fewer than two words.
-        p: [B], two-sided probability of a correlation as large without any relation.
+        p: [B], two-sided p-value.
     """
 
     tau: Tensor
@@ -31,21 +31,22 @@ def kendall(first: Tensor, second: Tensor, inside: Tensor) -> Agreement:
     .. math:: \tau_b = \frac{C - D}{\sqrt{(n_0 - n_1)(n_0 - n_2)}}, \quad n_0 = \tfrac{n (n - 1)}{2}
 
     C and D count concordant and discordant pairs, n_1 and n_2 pairs with equal scores. Without ties and with up to 33
-    words the significance is exact, otherwise that of a normal distribution with the variance of ties (Kendall 1970).
+    words the p-value is exact, otherwise a normal approximation with tie correction (Kendall 1970).
 
     Args:
         first, second: scores [B, T].
-        inside: [B, T], True at words that count.
+        inside: [B, T], True at words, False at padding.
 
     >>> scores = torch.tensor([[0.1, 0.2, 0.7, 0.0]])
     >>> kendall(scores, torch.tensor([[1.0, 3.0, 2.0, 9.0]]), torch.tensor([[True, True, True, False]]))
     Agreement(tau=tensor([0.3333]), p=tensor([1.]))
     """
     pairs = inside.unsqueeze(2) & inside.unsqueeze(1)  # [B, T, T]
-    one, other = (_signs(scores.double(), pairs) for scores in (first, second))
+    one, other = (_signs(scores.double(), pairs) for scores in (first, second))  # [B, T, T] each
     surplus = (one * other).sum((1, 2)) / 2  # C - D
     words = inside.sum(1).double()
     every = words * (words - 1) / 2
+    # Each pair occurs twice in the matrix, and a tied pair has sign 0: n_1 and n_2 of the formula.
     ties = [every - signs.abs().sum((1, 2)) / 2 for signs in (one, other)]
     tau = surplus / ((every - ties[0]) * (every - ties[1])).sqrt()
     tau = torch.where(tau.isfinite(), tau.clamp(-1, 1), torch.nan)
@@ -56,12 +57,12 @@ def kendall(first: Tensor, second: Tensor, inside: Tensor) -> Agreement:
 
 
 def overlap(first: Tensor, second: Tensor, inside: Tensor, share: float = 0.2) -> Tensor:
-    """Share of the largest words of one score that are among the largest of another, [B].
+    """Share of the highest-scored words of one score that are also among those of another, [B].
 
     Args:
         first, second: scores [B, T].
-        inside: [B, T], True at words that count.
-        share: part of the words of a text that are its largest, at least one.
+        inside: [B, T], True at words, False at padding.
+        share: fraction of words of a text in the top group, at least one word.
 
     >>> words = torch.ones(1, 4, dtype=torch.bool)
     >>> overlap(torch.tensor([[4.0, 3, 2, 1]]), torch.tensor([[1.0, 4, 2, 3]]), words, share=0.5)
@@ -73,7 +74,7 @@ def overlap(first: Tensor, second: Tensor, inside: Tensor, share: float = 0.2) -
 
 
 def largest(scores: Tensor, inside: Tensor, count: Tensor) -> Tensor:
-    """The `count` [B, 1] largest words of each text, as booleans [B, T]; of equals the first ones.
+    """Mask [B, T] of the `count` [B, 1] highest-scored words of each text; ties go to the first word.
 
     >>> largest(torch.tensor([[1.0, 3.0, 3.0, 2.0]]), torch.ones(1, 4, dtype=torch.bool), torch.tensor([[2]])).int()
     tensor([[0, 1, 1, 0]], dtype=torch.int32)
@@ -117,21 +118,21 @@ def variation(first: Tensor, second: Tensor) -> Tensor:
 
 
 def _signs(scores: Tensor, pairs: Tensor) -> Tensor:
-    """sign(x_i - x_j) of the words that count, [B, T, T]."""
+    """Pairwise sign(x_i - x_j), [B, T, T]; 0 at padding."""
     return (scores.unsqueeze(2) - scores.unsqueeze(1)).sign().masked_fill(~pairs, 0.0)
 
 
 def _tie_sums(scores: Tensor, pairs: Tensor, inside: Tensor) -> tuple[Tensor, Tensor]:
     """Σ t(t-1)(t-2) and Σ t(t-1)(2t+5) over groups of t equal scores, [B] each."""
     equal = (scores.unsqueeze(2) == scores.unsqueeze(1)) & pairs
-    size = equal.sum(2).double()  # of the group of each word, which has `size` words: each adds its share
+    size = equal.sum(2).double()  # [B, T], size t of each word's group; each of its t words adds 1 / t of the term
     shares = (size - 1) * (size - 2), (size - 1) * (2 * size + 5)
     cubic, linear = (share.masked_fill(~inside, 0.0).sum(1) for share in shares)
     return cubic, linear
 
 
 def _normal(surplus: Tensor, words: Tensor, ties: list[Tensor], sums: list[tuple[Tensor, Tensor]]) -> Tensor:
-    """Two-sided significance by a normal distribution."""
+    """Two-sided p-value by the normal approximation."""
     m = words * (words - 1)
     (cubic, linear), (other_cubic, other_linear) = sums
     variance = (m * (2 * words + 5) - linear - other_linear) / 18
@@ -141,10 +142,10 @@ def _normal(surplus: Tensor, words: Tensor, ties: list[Tensor], sums: list[tuple
 
 
 def _exact(words: int, discordant: int) -> float:
-    """Two-sided significance of so many discordant pairs, among all permutations of the words."""
+    """Exact two-sided p-value of a number of discordant pairs, over all permutations of the words."""
     pairs = words * (words - 1) // 2
     counts = _inversions(words)
-    fewest = min(discordant, pairs - discordant)
+    fewest = min(discordant, pairs - discordant)  # the distribution is symmetric: double the smaller tail
     if 2 * fewest == pairs:
         return 1.0
     return min(1.0, 2 * sum(counts[: fewest + 1]) / math.factorial(words))
@@ -152,7 +153,7 @@ def _exact(words: int, discordant: int) -> float:
 
 @functools.cache
 def _inversions(words: int) -> tuple[int, ...]:
-    """Permutations of so many words by their number of inversions.
+    """Count the permutations of `words` items by their number of inversions.
 
     >>> _inversions(3)
     (1, 2, 2, 1)

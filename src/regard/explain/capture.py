@@ -1,4 +1,4 @@
-"""See what a model attends to, from outside, while it runs as it always does."""
+"""Capture of attention weights from any model, without changes to its computation."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from regard.ops.weights import Index, Weights
 
 
 class Captured(Mapping[str, list[Weights]]):
-    """Captured attention: for the name of each chosen module, the weights of each of its calls.
+    """Captured attention: the weights of each call, by module name.
 
-    `seen["decoder.cross"][0].entropy()` is of the first call; `seen.weights("decoder.cross")` joins all calls, as
-    a decoder makes them one token at a time.
+    `seen["decoder.cross"][0].entropy()` belongs to the first call; `seen.weights("decoder.cross")` joins all calls,
+    such as the steps of incremental decoding.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -40,7 +40,7 @@ class Captured(Mapping[str, list[Weights]]):
         return len(self._calls)
 
     def add(self, name: str, calls: Sequence[Weights]) -> None:
-        """Add the calls of a module whose name was not known before it ran."""
+        """Add the calls of a module that was discovered while the model ran."""
         self._calls.setdefault(name, []).extend(calls)
 
     def add_vectors(self, name: str, query: Tensor, key: Tensor) -> None:
@@ -48,15 +48,15 @@ class Captured(Mapping[str, list[Weights]]):
         self._vectors.setdefault(name, []).append((query, key))
 
     def vectors(self, name: str) -> Vectors | None:
-        """Queries [B, H, T, D] and keys [B, H, S, D] of a module; None if they were not captured, or of many calls."""
+        """Queries [B, H, T, D] and keys [B, H, S, D] of a module; None if not captured, or after several calls."""
         found = self._vectors.get(name, ())
         return found[0] if len(found) == 1 else None
 
     def weights(self, name: str) -> Tensor:
-        """The weights of all calls as one tensor [B, (H,) T, S]; a memory that grew counts with its last size.
+        """Join the weights of all calls to [B, (H,) T, S]; S is the final size of a growing memory.
 
-        For one call, or for one that may be long and steps of a decoder after it; other calls are no continuation of
-        each other and stand in `seen[name]` one by one.
+        Supports a single call, or a prompt followed by decoding steps. Other calls are independent of each other;
+        access them by `seen[name]`.
         """
         calls = [call.weights() for call in self[name]]
         if not calls:
@@ -83,27 +83,26 @@ def capture(
     grad: bool = False,
     vectors: bool = False,
 ) -> Iterator[Captured]:
-    """Gather attention weights from inside any model, without changing what it computes or which path it takes.
+    """Capture attention weights from inside any model, without changing its results or its kernels.
 
-    The weights are rebuilt beside the computation, for the chosen heads and rows only, so that one head of a long
-    sequence costs no more memory than that head's rows.
+    The weights are recomputed separately, only for the chosen heads and rows, so that one head of a long sequence needs
+    no more memory than its rows.
 
     Args:
-        model: any module with attention of `regard.nn` somewhere inside; or any other that attends by PyTorch's own
-            functions, as `torch.nn.MultiheadAttention` and the models of transformers do.
-        names: modules to watch, by name or pattern (`"decoder.*.cross"`); None for all.
-        layers: only modules with such a number in their name: `decoder.layers.5.cross` is of layer 5. Negative
-            numbers count from the last layer.
-        heads: only these heads: a slice, indices or one index; None for all.
-        rows: only these queries of each call, likewise.
+        model: any module that contains attention of `regard.nn`, or that uses PyTorch's attention functions, like
+            `torch.nn.MultiheadAttention` and the models of transformers.
+        names: modules to capture, by name or pattern (`"decoder.*.cross"`); None for all.
+        layers: layer numbers: `decoder.layers.5.cross` is in layer 5. Negative numbers count from the last layer.
+        heads: heads to capture: a slice, indices or one index; None for all.
+        rows: queries to capture in each call, likewise.
         grad: keep the weights differentiable.
-        vectors: gather queries and keys of scores that are inner products too, of all heads and rows.
+        vectors: also capture queries and keys of inner-product scores, for all heads and rows.
 
     Yields:
-        Seen: filled as the model runs, and usable afterwards.
+        Captured: filled while the model runs; remains valid afterwards.
 
     Raises:
-        ValueError: no module fits; the sentence lists what there is. Or `vectors` of chosen heads or rows.
+        ValueError: no module matches (the message lists those available), or `vectors` with chosen heads or rows.
 
     >>> from regard.nn import Attention, MultiHead, ScaledDot
     >>> model = nn.Sequential(nn.Linear(6, 6), MultiHead(ScaledDot(6, 6, 3, num_heads=2), value_dim=6, head_dim=3))
@@ -143,7 +142,7 @@ def _foreign(
     grad: bool,
     vectors: bool,
 ) -> Iterator[Captured]:
-    """Gather the weights of a model that is not made of `regard.nn`."""
+    """Capture the weights of a model that does not use `regard.nn`."""
     every = Captured(())
 
     def keep(name: str, weights: Tensor) -> None:
@@ -183,7 +182,7 @@ def _choose(
 def _fitting(
     every: Mapping[str, object], names: str | Sequence[str] | None, layers: int | Sequence[int] | None
 ) -> list[str]:
-    """Return the names that were asked for."""
+    """Return the module names that match the requested names and layers."""
     patterns = None if names is None else [names] if isinstance(names, str) else list(names)
     wanted = None if layers is None else _from_the_end([layers] if isinstance(layers, int) else layers, every)
     chosen = [
@@ -201,11 +200,11 @@ def _fitting(
 
 
 def _layer(name: str) -> int | None:
-    """The first number in a module's name."""
+    """Layer number: the first number in a module's name."""
     return next((int(part) for part in name.split(".") if part.isdecimal()), None)
 
 
 def _from_the_end(layers: Sequence[int], every: Mapping[str, object]) -> set[int]:
-    """Layer numbers, the negative ones counted from behind the last."""
+    """Resolve negative layer numbers from the last layer."""
     count = 1 + max((_layer(name) or 0 for name in every), default=-1)
     return {layer if layer >= 0 else count + layer for layer in layers}

@@ -1,4 +1,4 @@
-"""Other weights in the place of those that a reader computes."""
+"""Override of the attention weights that a module computes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from regard.nn.state import AttentionState, Past
 
 
 class ChangedWeights(Aligner):
-    """An aligner whose weights are a function of another aligner's.
+    """Aligner that applies a function to the weights of another aligner.
 
     Args:
-        aligner: the other one.
-        change: its weights [B, H, T, S] -> weights of the same shape.
+        aligner: the wrapped aligner.
+        change: maps weights [B, H, T, S] to weights of the same shape.
     """
 
     def __init__(self, aligner: Aligner, change: Callable[[Tensor], Tensor]) -> None:
@@ -26,12 +26,12 @@ class ChangedWeights(Aligner):
         self.aligner, self.change, self.recurrent = aligner, change, aligner.recurrent
 
     def forward(self, energy: Tensor, query: Tensor, memory: Memory, state: AttentionState) -> Aligned:
-        """Align, and change the weights."""
+        """Compute the alignment and replace its weights."""
         aligned = self.aligner(energy, query, memory, state)
         return aligned._replace(weights=self.change(aligned.weights))  # type: ignore[no-any-return]
 
     def start(self, memory: Memory) -> Past:
-        """State of the other aligner."""
+        """Return the initial state of the wrapped aligner."""
         return self.aligner.start(memory)
 
 
@@ -42,11 +42,11 @@ def same_weights(weights: Tensor) -> Tensor:
 
 @contextmanager
 def changed_weights(reader: AttentionModule, change: Callable[[Tensor], Tensor]) -> Iterator[None]:
-    """Let a reader read by changed weights.
+    """Replace the weights of an attention module inside the context.
 
     Args:
-        reader: any `regard.nn.Attention` or `regard.nn.MultiHead`; a fused read becomes a plain one.
-        change: its weights [B, H, T, S] -> weights of the same shape: others, or the same detached.
+        reader: any `regard.nn.Attention` or `regard.nn.MultiHead`; fused kernels are disabled.
+        change: maps weights [B, H, T, S] to weights of the same shape, for instance detached ones.
 
     >>> import torch
     >>> from regard.nn import Attention, Dot

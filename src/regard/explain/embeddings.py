@@ -1,4 +1,4 @@
-"""The embeddings inside an encoder."""
+"""Lookup of the embedding module of an encoder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ def embeddings_of(encoder: nn.Module) -> nn.Module:
     """Return the module that embeds the ids of words in their order.
 
     Raises:
-        ValueError: there is none.
+        ValueError: the encoder has no such module.
 
     >>> from regard.models import WordEncoder
     >>> embeddings_of(WordEncoder(11, embedding_dim=3, hidden_dim=5))

@@ -1,4 +1,4 @@
-"""Findings of a study in words: what its figures allow one to claim, and what they do not."""
+"""Interpretation of a study in sentences, limited to claims that its figures support."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from regard.explain.importance import MEASURES
 from regard.explain.study import Study
 
 _WEAK, _STRONG = 0.3, 0.6
-"""Kendall's tau below which agreement is called weak, and from which it is called strong."""
+"""Thresholds of Kendall's tau: agreement is weak below the first and strong from the second."""
 _UNMOVED, _MOVED = 0.05, 0.2
-"""Total variation distances below which an answer does not depend on the weights, and from which it clearly does."""
+"""Thresholds of total variation distance: independent of the weights below the first, dependent from the second."""
 _OTHER = 0.4
-"""Share of the largest divergence, ln 2, from which other weights are called very different."""
+"""Share of the maximum divergence, ln 2, from which alternative weights are called very different."""
 
 
 def findings(study: Study) -> list[str]:
-    """Return sentences: agreement, need of the weights, uniqueness, erasure, and what follows."""
+    """Return sentences on agreement, dependence on the weights, uniqueness and erasure, and a conclusion."""
     found = [_agreement(study), _extras(study), _need(study), _uniqueness(study), _erasure(study), conclusion(study)]
     return [sentence for sentence in found if sentence]
 
@@ -34,7 +34,7 @@ def _agreement(study: Study) -> str:
 
 
 def _bound(tau: float) -> str:
-    """Return what the agreement of gradients and leave-one-out, which need no attention, says about the others."""
+    """Return a sentence on the agreement of gradients and leave-one-out, the reference for attention."""
     if tau < _WEAK:
         return "these two hardly agree themselves, so neither is a yardstick here"
     return "so much can be expected of a measure here"
@@ -45,7 +45,7 @@ def _degree(tau: float) -> str:
 
 
 def _extras(study: Study) -> str:
-    """Compare the measures that one kind of model adds, by leave-one-out."""
+    """Compare architecture-specific measures by their agreement with leave-one-out."""
     added = [name for name in study.erased if name not in MEASURES]
     if not added:
         return ""
@@ -93,10 +93,10 @@ def _erasure(study: Study) -> str:
 
 
 def conclusion(study: Study) -> str:
-    """Return the claim that the figures allow.
+    """Return the claim that the figures support.
 
-    Weights are a fair guide where they come at least half as near to what happens without a unit as the other measures
-    do: in agreement with leave-one-out, and in erasure above chance.
+    Weights count as a fair guide if they reach at least half the value of the other measures, both in agreement with
+    leave-one-out and in erasure above chance.
     """
     if study.changes is not None and float(study.changes.uniform.mean()) < _UNMOVED:
         return "So: do not read the weights as reasons. The model would answer nearly the same without them."

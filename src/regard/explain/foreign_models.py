@@ -1,10 +1,9 @@
-"""Attention of models that are not made of `regard.nn`: seen where PyTorch computes it, on its fused path.
+"""Capture of attention in models that do not use `regard.nn`, by intercepting PyTorch's attention functions.
 
-PyTorch's `scaled_dot_product_attention` and `multi_head_attention_forward` are watched while a model runs: the call
-itself is left as it is, and the weights are computed beside it from the same queries, keys and mask. That covers
+Calls of `scaled_dot_product_attention` and `multi_head_attention_forward` are intercepted while a model runs. The call
+itself is unchanged, and the weights are computed separately from the same queries, keys and mask. That covers
 `torch.nn.MultiheadAttention`, the models of transformers and timm, and any that call these functions. A module that
-computes its weights itself and returns them, as transformers does with `attn_implementation="eager"`, is seen by what
-it returns.
+computes and returns its weights, like transformers with `attn_implementation="eager"`, is captured by its outputs.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ Found = Callable[[str, Tensor], None]
 def watch_attention(
     model: nn.Module, found: Found, vectors: Keep | None = None, *, grad: bool = False
 ) -> Iterator[None]:
-    """Call `found` with the weights of each attention of a model while it runs.
+    """Call `found` with the weights of each attention call of a model while it runs.
 
     Args:
         model: any module.
-        found: takes the name of the innermost module around the computation, and its weights.
-        vectors: takes the name, queries and keys of calls of `scaled_dot_product_attention`; None to leave them.
-        grad: whether the weights are differentiable.
+        found: receives the name of the innermost running module and the weights.
+        vectors: receives name, queries and keys of calls of `scaled_dot_product_attention`; None to skip them.
+        grad: keep the weights differentiable.
     """
     calls = _Calls(found, vectors)
     with ExitStack() as stack:
@@ -47,7 +46,7 @@ def watch_attention(
 
 
 class _Calls:
-    """The modules that are running, the innermost last, and whether their weights have been found."""
+    """Stack of running modules, innermost last, each with a flag for captured weights."""
 
     def __init__(self, found: Found, vectors: Keep | None) -> None:
         self._found = found
@@ -55,23 +54,23 @@ class _Calls:
         self._running: list[tuple[str, list[Tensor]]] = []
 
     def enter(self, name: str, *_: object) -> None:
-        """Note that a module begins."""
+        """Push a module at the start of its forward pass."""
         self._running.append((name, []))
 
     def found(self, weights: Tensor) -> None:
-        """Take the weights of the innermost module."""
+        """Record weights of the innermost module."""
         if self._running:
             self._found(self._running[-1][0], weights)
             for _, known in self._running:
                 known.append(weights)
 
     def vectors(self, query: Tensor, key: Tensor) -> None:
-        """Take queries and keys of the innermost module."""
+        """Record queries and keys of the innermost module."""
         if self._running and self._vectors is not None:
             self._vectors(self._running[-1][0], query, key)
 
     def leave(self, module: nn.Module, _: object, result: Any) -> None:
-        """Note that a module ends; weights that it returns, if none were found inside, are what it attends to."""
+        """Pop a module at the end of its forward pass; record the weights it returns if none were captured inside."""
         _, known = self._running[-1]
         if not known and isinstance(result, tuple) and type(module).__name__.endswith("Attention"):
             weights = next((one for one in result[1:] if _is_weights(one)), None)
@@ -81,7 +80,7 @@ class _Calls:
 
 
 class _AttentionWatcher(TorchFunctionMode):
-    """Sees the functions of PyTorch that attend."""
+    """Intercepts PyTorch's attention functions."""
 
     def __init__(self, calls: _Calls, *, grad: bool) -> None:
         super().__init__()
@@ -108,7 +107,7 @@ def _multi_head_weights(*args: Any, **kwargs: Any) -> Tensor:
 
 
 def _is_weights(value: object) -> bool:
-    """Return whether a value is weights [B, H, T, S]: rows that sum to one, or to zero if nothing may be attended."""
+    """Return True for attention weights [B, H, T, S]: rows sum to one, or to zero if fully masked."""
     if not isinstance(value, Tensor) or value.dim() != 4 or not value.is_floating_point() or not value.numel():
         return False
     total = value.float().sum(-1)
@@ -125,17 +124,18 @@ def scaled_dot_product_weights(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """Return the weights [B, H, T, S] of PyTorch's function of the same arguments, before dropout.
+    """Return the weights [B, H, T, S] of PyTorch's function of the same name, before dropout.
 
-    A row with nothing to attend to is zero.
+    Fully masked rows are zero.
 
     >>> scaled_dot_product_weights(torch.zeros(1, 1, 2, 4), torch.zeros(1, 1, 2, 4), torch.zeros(1), is_causal=True)
     tensor([[[[1.0000, 0.0000],
               [0.5000, 0.5000]]]])
     """
     query, key = _vectors(query, key, enable_gqa=enable_gqa)
+    # In float32, like the accumulation of fused kernels, whatever the dtype of the model.
     logits = query.float() @ key.float().transpose(-1, -2) * (query.shape[-1] ** -0.5 if scale is None else scale)
-    if is_causal:  # aligned to the beginning, as the function has it
+    if is_causal:  # aligned to the upper left corner, as in PyTorch
         seen = torch.ones(logits.shape[-2:], dtype=torch.bool, device=logits.device).tril()
         logits = logits.masked_fill(~seen, -torch.inf)
     if attn_mask is not None:
@@ -156,4 +156,4 @@ _WEIGHTS: dict[Any, Callable[..., Tensor]] = {
     F.scaled_dot_product_attention: scaled_dot_product_weights,
     F.multi_head_attention_forward: _multi_head_weights,
 }
-"""The weights of each function that is watched, from its own arguments."""
+"""Weights of each intercepted function, computed from its arguments."""

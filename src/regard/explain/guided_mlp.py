@@ -1,4 +1,4 @@
-"""Weights of one model in another: a network that reads words one by one, guided by weights that it did not learn."""
+"""Guided MLP: a context-free classifier that uses the attention weights of another model."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ BATCH, RATE = 32, 1e-3
 
 
 class LabelledTexts(NamedTuple):
-    """Texts with the numbers of their right answers, [N]."""
+    """Texts with target class indices, [N]."""
 
     texts: SubjectBatch
     labels: Tensor
 
     def rows(self, index: Tensor) -> LabelledTexts:
-        """Some of them, without padding that none needs."""
+        """Return the rows `index`, without superfluous padding."""
         return LabelledTexts(self.texts.rows(index).shortened(), self.labels[index])
 
     def batches(self, epochs: int, seed: int) -> Iterator[tuple[Tensor, LabelledTexts]]:
-        """Yield batches in another order each epoch, each with the numbers of its rows."""
+        """Yield batches with their row indices, reshuffled in each epoch."""
         generator = torch.Generator().manual_seed(seed)
         for _ in range(epochs):
             for index in torch.randperm(len(self.labels), generator=generator).split(BATCH):
@@ -34,15 +34,15 @@ class LabelledTexts(NamedTuple):
 
 
 class GuidedMLP(nn.Module):
-    r"""Words without their context, weighed: p = softmax(W Σ_t a_t tanh(V E x_t) + b).
+    r"""Classifier over a weighted sum of words without context: p = softmax(W Σ_t a_t tanh(V E x_t) + b).
 
-    Weights that help it are of use apart from the model that they come from. Without given weights it learns its own,
+    Weights that improve it carry information independent of their model. Without given weights it learns its own,
     a = softmax(u · tanh(V E x_t)).
 
     Args:
         size: number of words.
         answers: number of answers.
-        dim: width of embeddings and of the hidden layer.
+        dim: width of the embeddings and of the hidden layer.
 
     Shapes: texts of B x T, weights [B, T] or None -> logits [B, answers].
 
@@ -72,7 +72,7 @@ class GuidedMLP(nn.Module):
 
 
 def weights_of(subject: Subject, texts: SubjectBatch, *, together: int = 256) -> Tensor:
-    """Return the mean weights of a model over the words of all texts, [N, T]."""
+    """Return the weights of a model over the words of each text, averaged over reads, [N, T]."""
     with torch.no_grad():
         rows = torch.arange(len(texts.ids), device=texts.ids.device).split(together)
         return torch.cat([subject.weights(texts.rows(part)) for part in rows])
@@ -86,14 +86,14 @@ def equal_weights(texts: SubjectBatch) -> Tensor:
 def guided_accuracy(
     train: LabelledTexts, test: LabelledTexts, weights: tuple[Tensor, Tensor] | None, *, epochs: int = 8, seed: int = 0
 ) -> float:
-    """Return the accuracy on test of a network that is guided by weights.
+    """Train a guided MLP and return its test accuracy.
 
     Args:
-        train: what it learns from.
-        test: what is measured.
-        weights: for the words of train and of test, [N, T] each; None for its own.
-        epochs: how often it sees all of train.
-        seed: of its parameters and of the order of batches.
+        train: training texts.
+        test: test texts.
+        weights: weights of the words of train and test, [N, T] each; None to learn them.
+        epochs: training epochs.
+        seed: seed of the parameters and of the batch order.
     """
     answers = int(max(train.labels.max(), test.labels.max())) + 1
     size = int(max(train.texts.ids.max(), test.texts.ids.max())) + 1

@@ -1,4 +1,4 @@
-"""Other weights in place of those that a model learned: uniform, permuted, or chosen to differ as much as they can."""
+"""Interventions on attention weights: uniform, permuted, and adversarial weights."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from regard.explain.subject import StagedSubject, SubjectBatch
 
 
 def uniform(subject: StagedSubject, texts: SubjectBatch) -> Tensor:
-    """Change of the answer, as a total variation distance [B], with equal weights of all words."""
+    """Change of the answer, as a total variation distance [B], under uniform weights."""
     with torch.no_grad():
         encoded = subject.encode(texts)
         weights = subject.attend(encoded)
@@ -38,16 +38,17 @@ def permuted(subject: StagedSubject, texts: SubjectBatch, *, draws: int = 100, s
         for _ in range(draws):
             noise = torch.rand(texts.inside.shape, generator=generator).to(weights.device).unsqueeze(1)
             order = noise.masked_fill(outside, torch.inf).argsort(dim=2)  # units first, in a random order
-            shuffled = torch.zeros_like(weights).scatter_(2, places, weights.gather(2, order))
+            # Position `places[i]` receives the weight of unit `order[i]`; padding keeps weight 0.
+            shuffled = torch.zeros_like(weights).scatter_(2, places, weights.gather(2, order))  # [B, N, T]
             changes.append(variation(subject.answer(encoded, shuffled), before))
-    return torch.stack(changes).median(0).values
+    return torch.stack(changes).median(0).values  # [draws, B] -> [B]
 
 
 class Adversary(NamedTuple):
-    """The most different weights that were found to give nearly the same answer.
+    """Adversarial weights: as different as possible with nearly the same answer.
 
     Attributes:
-        distance: [B], Jensen-Shannon divergence from the model's own weights in nats, at most ln 2 = 0.693; 0 where
+        distance: [B], Jensen-Shannon divergence from the model's own weights in nats, at most ln 2 = 0.693; 0 if
             none were found.
         change: [B], total variation distance of the answer with them.
         weights: [B, N, T].
@@ -68,20 +69,21 @@ def adversary(
     allowed: float = 0.05,
     seed: int = 0,
 ) -> Adversary:
-    r"""Search for weights that differ from the model's own as much as they can while the answer stays.
+    r"""Search for weights that differ maximally from the model's own with nearly the same answer.
 
     .. math:: \max_{a^{(1)} \dots a^{(k)}} \sum_i \mathrm{JSD}(a, a^{(i)}) + \frac{1}{k (k - 1)} \sum_{i < j}
               \mathrm{JSD}(a^{(i)}, a^{(j)}) \quad \text{with} \quad \mathrm{TVD}(y, y^{(i)}) \le \epsilon
 
-    Adam with AMSGrad over the logits of k starts, with a penalty of 500 for a change above 0.01, as the authors' code.
+    Optimises the logits of k starts by Adam with AMSGrad. A change above 0.01 has a penalty of 500, as in the authors'
+    code.
 
     Args:
         subject: the model.
         texts: B texts.
-        starts: k, distributions that are searched at once; each begins near the uniform one.
+        starts: k, distributions that are optimised in parallel, each initialised near the uniform one.
         steps: updates.
         rate: learning rate.
-        allowed: ε, largest change of an answer that still counts as the same.
+        allowed: ε, largest tolerated change of the answer.
         seed: seed of the starts.
 
     Jain & Wallace 2019, section 4.2.2, algorithm 3.
@@ -102,7 +104,8 @@ def adversary(
         updates.step(torch.autograd.grad(loss.sum(), logits)[0])
     with torch.no_grad():
         found, change = _attacked(subject, encoded, logits, inside, before)
-        apart = divergence(found, weights).mean(2).masked_fill(change > allowed, 0.0)
+        # Starts that changed the answer too much count as not found.
+        apart = divergence(found, weights).mean(2).masked_fill(change > allowed, 0.0)  # [K, B]
         best = apart.argmax(0)  # [B]
         chosen = best, torch.arange(batch, device=best.device)
         return Adversary(apart[chosen], change[chosen], found[chosen].view(batch, reads, -1))
@@ -111,7 +114,7 @@ def adversary(
 class _AMSGrad:
     """Adam with the largest second moment so far (Reddi et al. 2018), for one tensor.
 
-    `torch.optim.Adam` computes the same, and imports a compiler first.
+    Equivalent to `torch.optim.Adam`, which would import the compiler stack first.
     """
 
     def __init__(self, values: Tensor, rate: float) -> None:
@@ -120,7 +123,7 @@ class _AMSGrad:
 
     @torch.no_grad()
     def step(self, slope: Tensor, betas: tuple[float, float] = (0.9, 0.999), epsilon: float = 1e-8) -> None:
-        """Change the values against a gradient."""
+        """Update the values by a gradient."""
         self.count += 1
         self.first.lerp_(slope, 1 - betas[0])
         self.second.mul_(betas[1]).addcmul_(slope, slope, value=1 - betas[1])
@@ -130,9 +133,9 @@ class _AMSGrad:
 
 
 def _distances(found: Tensor, weights: Tensor) -> Tensor:
-    """Return divergences of weights [K, B, N, T] from those of the model, and from each other, [K, B].
+    """Return the divergences of weights [K, B, N, T] from those of the model and from each other, [K, B].
 
-    By entropies, JSD(p, q) = H((p + q) / 2) - (H(p) + H(q)) / 2, each of which is computed once.
+    Uses JSD(p, q) = H((p + q) / 2) - (H(p) + H(q)) / 2, so that each entropy is computed only once.
     """
     own, starts = _entropy(found), len(found)
     apart = _entropy((found + weights) / 2) - (own + _entropy(weights)) / 2  # [K, B]
@@ -140,12 +143,13 @@ def _distances(found: Tensor, weights: Tensor) -> Tensor:
         return apart
     one, other = torch.triu_indices(starts, starts, 1)
     mutual = _entropy((found[one] + found[other]) / 2) - (own[one] + own[other]) / 2  # [K (K - 1) / 2, B]
-    # Each pair counts for both of its starts; summed over starts this is twice the sum over pairs.
+    # Each pair contributes to both of its starts, so the sum over starts is twice the sum over pairs.
     return apart + 2 * mutual.sum(0, keepdim=True) / (starts * starts * (starts - 1))
 
 
 def _entropy(weights: Tensor) -> Tensor:
-    """Mean entropy of reads [..., N, T] in nats."""
+    """Entropy of weights [..., N, T] in nats, averaged over N reads."""
+    # The clamp keeps the gradient finite: the derivative of entr at 0 is infinite.
     entropy: Tensor = torch.special.entr(weights.clamp(min=1e-30)).sum(-1).mean(-1)
     return entropy
 
@@ -153,7 +157,7 @@ def _entropy(weights: Tensor) -> Tensor:
 def _attacked(
     subject: StagedSubject, encoded: Any, logits: Tensor, inside: Tensor, before: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Weights [K, B, N, T] of logits, and how far they move the answers, [K, B]."""
-    found = logits.masked_fill(~inside, -torch.inf).softmax(-1).nan_to_num()
+    """Return the weights [K, B, N, T] of logits, and the change of the answers, [K, B]."""
+    found = logits.masked_fill(~inside, -torch.inf).softmax(-1).nan_to_num()  # fully masked rows: NaN -> 0
     after = subject.answers(encoded, found)
     return found, variation(after, before)

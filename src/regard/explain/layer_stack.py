@@ -1,4 +1,4 @@
-"""Self-attention of all layers of a Transformer encoder, and what it says about the units of a text."""
+"""Self-attention of all layers of a Transformer encoder, and importance measures based on it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from regard.nn.transformer_layer import TransformerLayer
 from regard.ops.attended import Attended
 
 FLOWS = 200
-"""Number of texts up to which attention flow is computed: it takes a maximum flow per unit of each."""
+"""Maximum number of texts for attention flow, which solves a maximum-flow problem per unit of each text."""
 
 
 class LayerStack(NamedTuple):
-    """Self-attention of the layers of a Transformer that read a batch of texts.
+    """Self-attention of all layers of a Transformer on a batch of texts.
 
     Attributes:
         weights: [B, L, H, T, T], the first layer first.
-        norms: [B, T, T], lengths of the weighted vectors that the last layer moves (`weighted_norms`).
+        norms: [B, T, T], norms of the weighted value vectors in the last layer (`weighted_norms`).
     """
 
     weights: Tensor
@@ -31,7 +31,7 @@ class LayerStack(NamedTuple):
 
     @classmethod
     def of(cls, layers: Iterable[TransformerLayer], run: Callable[[], object]) -> LayerStack:
-        """Return the attention of layers while `run` lets them read once.
+        """Call `run`, which runs the layers once, and return their attention.
 
         >>> from regard.nn import LayerConfig
         >>> layer = TransformerLayer(LayerConfig(dim=6, num_heads=2)).eval()
@@ -56,13 +56,13 @@ class LayerStack(NamedTuple):
 
 
 def moved(module: MultiHead, weights: Tensor, states: Tensor) -> Tensor:
-    """Return the lengths [B, T, S] of what heads with weights [B, H, T, S] read from states [B, S, C]."""
+    """Return the norms [B, T, S] of the weighted values of heads with weights [B, H, T, S] over states [B, S, C]."""
     assert module.output_map is not None
     return weighted_norms(weights, module.remember(states).value, module.output_map.weight)
 
 
 def layers_of(encoder: nn.Module) -> list[TransformerLayer]:
-    """Return the layers of a Transformer encoder; none of another encoder."""
+    """Return the layers of a Transformer encoder; an empty list for other encoders."""
     layers = getattr(encoder, "layers", None)
     layers = layers if isinstance(layers, nn.ModuleList) else ()
     return (
@@ -71,15 +71,15 @@ def layers_of(encoder: nn.Module) -> list[TransformerLayer]:
 
 
 Read = Callable[[SubjectBatch], tuple[LayerStack, Tensor]]
-"""Texts of T units -> attention of their layers over P positions, and a read of the last layer's states [B, P]."""
+"""Maps texts of T units to layer attention over P positions, and pooling weights over the last states [B, P]."""
 
 
 def layer_measures(read: Read, crop: Callable[[Tensor, SubjectBatch], Tensor]) -> Mapping[str, Extra]:
-    """Return the measures of importance of a Transformer encoder whose states are read with known weights.
+    """Return the importance measures of a Transformer encoder whose states are pooled with known weights.
 
     Args:
-        read: lets it read.
-        crop: numbers of its positions [B, P] and the texts -> those of their units [B, T].
+        read: runs the encoder.
+        crop: maps values per position [B, P] and the texts to values per unit [B, T].
     """
 
     def by_rollout(texts: SubjectBatch) -> Tensor:

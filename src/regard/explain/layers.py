@@ -1,4 +1,4 @@
-"""Captured attention in order: the same part of every layer is one panel, with all of its heads."""
+"""Captured attention grouped into panels: one per kind of attention, with all layers and heads."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _NUMBER = re.compile(r"(?<=\.)\d+(?=\.|$)|^\d+(?=\.|$)")
 def panels_by_kind(
     seen: Captured, rows: Sequence[str] = (), columns: Sequence[str] | None = None, *, batch: int = 0
 ) -> list[HeadsPanel]:
-    """Return a panel for each kind of attention: modules whose names differ in their numbers are its layers.
+    """Return a panel per kind of attention; modules whose names differ only in numbers are its layers.
 
     Args:
-        seen: of a model that has run.
-        rows: tokens that the model wrote, or of its only text.
-        columns: tokens that it read; None for the same text.
-        batch: which sequence of the batch.
+        seen: the capture of a model that has run.
+        rows: target tokens, or those of the only text.
+        columns: source tokens; None for the same text.
+        batch: index of the sequence in the batch.
     """
     found: dict[tuple[str, tuple[int, ...]], dict[str, Tensor]] = {}
     vectors: dict[str, tuple[Tensor, Tensor]] = {}
@@ -46,7 +46,7 @@ def _panel(
     rows: Sequence[str],
     columns: Sequence[str] | None,
 ) -> HeadsPanel:
-    weights = torch.stack(list(layers.values()))
+    weights = torch.stack(list(layers.values()))  # [L, H, T, S]
     pairs = [vectors[name] for name in layers if name in vectors]
     queries, keys = map(torch.stack, zip(*pairs, strict=True)) if len(pairs) == len(layers) else (None, None)
     kind = kind_of(pattern, weights)
@@ -68,7 +68,7 @@ def _panel(
 
 
 def kind_of(name: str, weights: Tensor) -> Literal["self", "causal", "cross"]:
-    """Return how the queries of a module belong to its keys, by its name and its weights [..., T, S]."""
+    """Return the kind of attention of a module, inferred from its name and its weights [..., T, S]."""
     height, width = weights.shape[-2:]
     if height != width or "cross" in name.lower() or "encdec" in name.lower() or "multihead_attn" in name:
         return "cross"
@@ -76,7 +76,7 @@ def kind_of(name: str, weights: Tensor) -> Literal["self", "causal", "cross"]:
 
 
 def _layer(name: str, number: int) -> str:
-    """Return the number of a layer as people count, from 1; of several in a name the first."""
+    """Return the label of a layer, numbered from 1, by the first number in its name."""
     found = _NUMBER.search(name)
     return str(int(found[0]) + 1) if found else str(number)
 
@@ -84,7 +84,7 @@ def _layer(name: str, number: int) -> str:
 def _names(
     pattern: str, kind: str, weights: Tensor, rows: Sequence[str], columns: Sequence[str] | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return names of queries and keys, of the texts that are as long; none for their numbers."""
+    """Return the names of queries and keys from the texts of matching length; empty if none matches."""
     height, width = weights.shape[-2:]
     read = rows if columns is None else columns
     if kind == "cross":

@@ -1,4 +1,4 @@
-"""Tables of numbers that are read some rows at a time."""
+"""Lazy tables, computed or loaded in blocks of rows."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from regard.ops.weights import Weights
 
 @dataclass(frozen=True)
 class LazyRows:
-    """A table [R, C] whose rows are made, or read from a file, when they are drawn.
+    """Table [R, C] whose rows are computed, or loaded from a file, only when they are drawn.
 
     Attributes:
         shape: R and C.
-        make: rows from the first to before the last, [n, C].
+        make: returns the rows from `first` to before `last`, [n, C].
 
     >>> eye = LazyRows((4, 4), lambda first, last: torch.eye(4)[first:last])
     >>> eye.read(1, 2)
@@ -31,10 +31,10 @@ class LazyRows:
     make: Callable[[int, int], Any]
 
     def read(self, first: int, last: int) -> NDArray[np.float32]:
-        """Return some rows in float32.
+        """Return the rows from `first` to before `last` in float32.
 
         Raises:
-            ValueError: they have another shape, or are no numbers.
+            ValueError: wrong shape, or values that are not numeric.
         """
         made = to_float32(self.make(first, last))
         if made.shape != (last - first, self.shape[1]):
@@ -49,11 +49,11 @@ class LazyRows:
 
 
 def as_lazy_rows(table: Any) -> LazyRows:
-    """Return a table for drawing.
+    """Convert a table to lazy rows.
 
     Args:
-        table: a tensor or array [R, C]; captured weights of one sequence; a `LazyRows`; or anything with a `shape` of
-            two that gives rows by a slice, such as a `numpy.memmap` or a data set of HDF5.
+        table: a tensor or array [R, C]; captured weights of one sequence; a `LazyRows`; or any two-dimensional
+            object with `shape` and row slices, such as a `numpy.memmap` or an HDF5 dataset.
 
     >>> as_lazy_rows([[0.5, 0.5]]).shape
     (1, 2)

@@ -1,6 +1,6 @@
-"""Contents of a view: tables of numbers with names for rows and columns, and what they lie over.
+"""Panels: data of a view, tables of numbers with row and column names, and media below them.
 
-Tasks make panels, `regard.view` draws them; neither knows the other.
+Tasks create panels and `regard.view` draws them; neither depends on the other.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from regard.explain.lazy_rows import LazyRows
 
 @dataclass(frozen=True)
 class Panel:
-    """One table of a picture, dark where numbers are large: weights of attention, a memory, inputs and outputs.
+    """Table of numbers in a figure, darker for larger values: attention weights, a memory, inputs and outputs.
 
-    Panels whose columns are called alike lie one above the other, on the same places.
+    Panels with equal column names are stacked with aligned columns.
 
     Attributes:
-        title: what it shows.
+        title: title of the panel.
         values: [R, C], the first row on top.
-        down, along: what rows and columns are.
-        rows, columns: a name for each; none for their numbers.
+        down, along: axis labels of rows and columns.
+        rows, columns: names of rows and columns; empty to number them.
         outlined: cells (row, column) with a frame around them, such as the links of a gold alignment.
-        centres: for each row a place among the columns, such as the p_t of a local window; empty for none.
+        centres: a column position per row, such as the p_t of a local window; empty for none.
     """
 
     title: str
@@ -41,13 +41,13 @@ class Panel:
 
 @dataclass(frozen=True)
 class HeadsPanel(Panel):
-    """Attention of all layers and heads between the same rows and columns; `values` is what a single map of it shows.
+    """Attention of all layers and heads between the same rows and columns; `values` is their summary in a single map.
 
     Attributes:
         weights: [L, H, R, C], a distribution over the columns in each row.
-        layers, heads: a name for each; none for their numbers from 1.
+        layers, heads: names of layers and heads; empty to number them from 1.
         kind: rows and columns are the same text ("self", "causal"), or two ("cross").
-        queries, keys: [L, H, R, D] and [L, H, C, D], whose products are the logits; None where they are not known.
+        queries, keys: [L, H, R, D] and [L, H, C, D], whose products are the logits; None if unknown.
     """
 
     weights: Tensor = field(default_factory=lambda: torch.zeros(0, 0, 0, 0, device="cpu"))
@@ -58,7 +58,7 @@ class HeadsPanel(Panel):
     keys: Tensor | None = None
 
     def without_vectors(self) -> HeadsPanel:
-        """Return the same without queries and keys, which of a short text are larger than the weights."""
+        """Return the panel without queries and keys, which are larger than the weights of a short text."""
         return replace(self, queries=None, keys=None)
 
 
@@ -122,11 +122,11 @@ class FramesPanel(Panel):
 
 @dataclass(frozen=True)
 class GraphPanel(Panel):
-    """Nodes that read each other: drawn as lines between them, as thick as `values` [N, N], row reads column.
+    """Graph with edges as thick as the weights `values` [N, N] with which row nodes attend to column nodes.
 
     Attributes:
-        places: [N, 2], where each node stands; the first is the one that was asked for.
-        groups: the label of each node, by which it is coloured; "" for none.
+        places: [N, 2], coordinates of the nodes; the first node is the queried one.
+        groups: label of each node, which determines its colour; "" for none.
     """
 
     places: Tensor = field(default_factory=lambda: torch.zeros(0, 2, device="cpu"))
@@ -135,12 +135,12 @@ class GraphPanel(Panel):
 
 @dataclass(frozen=True)
 class StreamedPanel(Panel):
-    """A table too large for memory: its rows are made while it is drawn, and `values` stays empty.
+    """Table too large for memory: its rows are computed while it is drawn, and `values` stays empty.
 
     Attributes:
-        source: gives the rows.
-        full: the largest magnitude, which has the darkest colour.
-        signed: whether values lie below zero.
+        source: provides the rows.
+        full: the largest magnitude, drawn in the darkest colour.
+        signed: True if there are negative values.
     """
 
     values: Tensor = field(default_factory=lambda: torch.zeros(0, 0, device="cpu"))
@@ -160,10 +160,10 @@ class CurvesPanel(Panel):
 class ParametersPanel(Panel):
     """Parts of a model: `values` [N, 1] are the numbers of parameters of its parts, `rows` their names.
 
-    Names with dots in them are parts of parts: `encoder.layers.0.cross`.
+    Dots in names separate nested modules: `encoder.layers.0.cross`.
 
     Attributes:
-        trainable: the share of each part, from 0 to 1, that training changes.
+        trainable: trainable share of each part, from 0 to 1.
         shapes: of each part, "512 x 256".
     """
 

@@ -1,4 +1,4 @@
-"""Parts of a model: how many parameters each has, and which of them training changes."""
+"""Parameter counts of the parts of a model, trainable and frozen."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from regard.explain.panel import ParametersPanel
 
 
 def parts(model: nn.Module, *, title: str = "") -> ParametersPanel:
-    """Return a part for each module with parameters of its own; shared parameters count where they stand first.
+    """Return a panel with a part per module with direct parameters; shared parameters count at their first occurrence.
 
     >>> panel = parts(nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 2).requires_grad_(False)))
     >>> panel.rows, panel.values.flatten().tolist(), panel.trainable

@@ -3,7 +3,7 @@ r"""States and gates of recurrent layers over time.
     LSTM:  i, f, o = σ(W x_t + U h_{t-1} + b),  g = tanh(...),  c_t = f c_{t-1} + i g,  h_t = o tanh c_t
     GRU:   r, z = σ(...),  n = tanh(W x_t + b + r (U h_{t-1} + b')),  h_t = (1 - z) n + z h_{t-1}
 
-The layers run as they always do; gates are computed beside them from the same inputs and weights.
+The layers themselves run unchanged; gates are recomputed separately from the same inputs and weights.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from torch.nn.utils.rnn import PackedSequence
 from regard.explain.panel import CurvesPanel, Panel
 
 _UNITS = 48
-"""Units that a picture has room for; of more, those that change most."""
+"""Maximum number of units in a figure; the units with the largest changes are selected."""
 
 Read = dict[str, tuple[nn.RNNBase, Tensor, Any]]
 
 
 @contextmanager
 def recurrent_reads(model: nn.Module) -> Iterator[Read]:
-    """Yield a dict that holds, for each recurrent layer that reads a sequence, its first inputs and initial state."""
+    """Yield a dict that is filled with the first inputs and initial state of each recurrent layer that runs inside."""
     reads: Read = {}
     with ExitStack() as stack:
         for name, module in model.named_modules():
@@ -45,11 +45,11 @@ def _keep(reads: Read, name: str, module: nn.Module, args: tuple[Any, ...]) -> N
 
 
 def state_panels(reads: Read, steps: Sequence[str]) -> list[Panel]:
-    """Return, for each layer and direction, the mean of each gate and the states of units over time.
+    """Return panels per layer and direction: the mean of each gate, and the states of units, over time.
 
     Args:
-        reads: what `recurrent_reads` found; of a batch the first sequence is shown.
-        steps: names of the steps; not used of sequences of another length.
+        reads: recorded by `recurrent_reads`; only the first sequence of a batch is shown.
+        steps: names of the steps; ignored for sequences of another length.
     """
     panels: list[Panel] = []
     for name, (module, inputs, state) in reads.items():
@@ -81,12 +81,12 @@ def _panels(place: str, found: dict[str, Tensor], steps: tuple[str, ...]) -> lis
 
 @torch.no_grad()
 def recurrent_trace(module: nn.RNNBase, inputs: Tensor, state: Any = None) -> list[dict[str, Tensor]]:
-    """Return gates and states [B, T, D] of each layer, of each direction where there are two, the lowest first.
+    """Return gates and states [B, T, D] per layer and direction, the lowest layer first.
 
     Args:
         module: `torch.nn.RNN`, `GRU` or `LSTM`.
         inputs: [B, T, C].
-        state: as the module takes it; None for zeros.
+        state: initial state in the module's format; None for zeros.
 
     >>> layer = nn.LSTM(3, 5, batch_first=True)
     >>> x = torch.randn(1, 7, 3)
@@ -115,7 +115,7 @@ def _walk(module: nn.RNNBase, inputs: Tensor, suffix: str, before: Sequence[Tens
     start = inputs.new_zeros(len(inputs), module.hidden_size)
     hidden, cell = (start if one is None else one for one in before)
     steps: list[dict[str, Tensor]] = []
-    for x in inputs.unbind(1):
+    for x in inputs.unbind(1):  # [B, C] per step
         given, known = x @ into.T + biases[0], hidden @ across.T + biases[1]
         if module.mode == "LSTM":
             one = _lstm(given + known, cell)
@@ -126,11 +126,12 @@ def _walk(module: nn.RNNBase, inputs: Tensor, suffix: str, before: Sequence[Tens
             one = {"hidden state": (given + known).relu() if module.mode == "RNN_RELU" else (given + known).tanh()}
         hidden = one["hidden state"]
         steps.append(one)
+    # [B, T, D] for each gate and state
     return {name: torch.stack([step[name] for step in steps], 1) for name in (steps[0] if steps else ())}
 
 
 def _lstm(total: Tensor, cell: Tensor) -> dict[str, Tensor]:
-    enter, forget, new, out = total.chunk(4, -1)
+    enter, forget, new, out = total.chunk(4, -1)  # PyTorch's order of gates: i, f, g, o
     cell = forget.sigmoid() * cell + enter.sigmoid() * new.tanh()
     return {
         "input gate": enter.sigmoid(),
@@ -144,5 +145,6 @@ def _lstm(total: Tensor, cell: Tensor) -> dict[str, Tensor]:
 def _gru(given: Tensor, known: Tensor, hidden: Tensor) -> dict[str, Tensor]:
     (reset, update, new), (reset_, update_, new_) = given.chunk(3, -1), known.chunk(3, -1)
     opened, kept = (reset + reset_).sigmoid(), (update + update_).sigmoid()
+    # The reset gate applies to the projected state including its bias, as in cuDNN, not to the state itself.
     proposed = (new + opened * new_).tanh()
     return {"reset gate": opened, "update gate": kept, "hidden state": (1 - kept) * proposed + kept * hidden}

@@ -1,4 +1,4 @@
-"""Report of a study: tables and findings as Markdown, one text with all measures as panels."""
+"""Report of a study: tables and findings as Markdown, and panels with all measures of an example."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ GRADIENTS = {
     True: "Gradients hold the weights fixed.",
     False: "Gradients flow through the weights, too.",
 }
-"""Note on gradients, by whether they hold the weights fixed."""
+"""Note on gradients, with and without detached weights."""
 
 
 def ranks_rows(study: Study) -> list[tuple[str, ...]]:
-    """Return the rows of the table of agreement: both measures, τ with its deviation, significant share, overlap."""
+    """Return the agreement table: both measures, τ with its standard deviation, significant share, overlap."""
     return [
         (*pair, f"{ranks.tau:.2f} ± {ranks.deviation:.2f}", f"{ranks.significant:.0%}", f"{ranks.overlap:.2f}")
         for pair, ranks in study.ranks.items()
@@ -25,7 +25,7 @@ RANKS = ("measure", "beside", "Kendall's τ", f"p < {SIGNIFICANT:g}", "same top 
 
 
 def erasure_rows(study: Study) -> list[tuple[str, ...]]:
-    """Return the rows of the table of erasure, the best comprehensiveness first."""
+    """Return the erasure table, sorted by descending comprehensiveness."""
     order = sorted(study.erased, key=lambda name: -study.erased[name].comprehensiveness)
     return [
         (name, f"{study.erased[name].comprehensiveness:.3f}", f"{study.erased[name].sufficiency:.3f}") for name in order
@@ -36,7 +36,7 @@ ERASURE = ("measure", "comprehensiveness (high is good)", "sufficiency (low is g
 
 
 def change_rows(study: Study) -> list[tuple[str, str]]:
-    """Return the rows of the table of other weights; none where no others were tried."""
+    """Return the table of interventions; empty if there were none."""
     changes = study.changes
     if changes is None:
         return []
@@ -51,12 +51,12 @@ def change_rows(study: Study) -> list[tuple[str, str]]:
 
 
 def markdown(study: Study, title: str, controls: tuple[list[tuple[str, str]], str] | None = None) -> str:
-    """Return the report.
+    """Return the report as Markdown.
 
     Args:
-        study: the outcome.
-        title: the run and the data.
-        controls: rows of a table and what follows from it, where controls were trained.
+        study: results of the study.
+        title: names the run and the data.
+        controls: table rows and conclusion of the controls, if they were trained.
     """
     found = findings(study) if controls is None else [*findings(study), controls[1]]
     changed = change_rows(study)
@@ -76,7 +76,7 @@ def markdown(study: Study, title: str, controls: tuple[list[tuple[str, str]], st
 
 
 def missing(study: Study) -> list[str]:
-    """Return sentences about measures that so many texts are too many for."""
+    """Return sentences about measures that were skipped because of the number of texts."""
     return [
         f"Not measured: {name}, which is computed for at most {most} answers; give a smaller --limit."
         for name, most in study.left_out.items()
@@ -84,7 +84,7 @@ def missing(study: Study) -> list[str]:
 
 
 def panel(shown: ExampleScores) -> Panel:
-    """Return a text as a table of measures by units, each row divided by its largest."""
+    """Return a panel of measures by units of a text, each row divided by its maximum."""
     return Panel(
         f"Importance for the answer: {shown.answer}",
         shown.scores,

@@ -1,4 +1,4 @@
-"""A second model with the answers of a first and other weights."""
+"""Rival model: adversarially trained for equal answers with different attention weights."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from regard.explain.subject import StagedSubject, SubjectBatch
 
 
 class Rivalry(NamedTuple):
-    """Means over texts of two models.
+    """Divergence of two models, averaged over texts.
 
     Attributes:
         change: total variation distance of the answers.
@@ -35,20 +35,20 @@ def train_rival(
     epochs: int = 8,
     seed: int = 0,
 ) -> None:
-    r"""Train a rival in place: the answers of a model, by weights that are as different as they can be.
+    r"""Train a rival in place to give the same answers as a model with maximally different weights.
 
     .. math:: L = \mathrm{TVD}(\hat y, \hat y') - \lambda\, \mathrm{KL}(\alpha' \,\|\, \alpha)
 
-    Unlike the weights that are searched for text by text (`adversary`), these are of one model for all texts.
+    Unlike `adversary`, which searches weights for each text, the rival is a single model for all texts.
 
     Args:
-        model: with answers ŷ and weights α; it stays as it is.
-        rival: with ŷ' and α', usually of the same class with fresh parameters.
-        parameters: of the rival.
+        model: the model with answers ŷ and weights α; it is not changed.
+        rival: the rival with ŷ' and α', usually the same architecture with new parameters.
+        parameters: parameters of the rival.
         train: texts; their labels are not used.
         strength: λ, the weight of the divergence.
-        epochs: how often all texts are seen.
-        seed: of the order of batches.
+        epochs: training epochs.
+        seed: seed of the batch order.
 
     Wiegreffe & Pinter 2019, "Attention is not not Explanation", equation 1.
     """
@@ -71,7 +71,7 @@ def rivalry(model: StagedSubject, rival: StagedSubject, texts: SubjectBatch) -> 
 
 
 def _both(subject: StagedSubject, texts: SubjectBatch) -> tuple[Tensor, Tensor]:
-    """Answers [B, K] and weights [B, N, T]."""
+    """Return answers [B, K] and weights [B, N, T]."""
     encoded = subject.encode(texts)
     weights = subject.attend(encoded)
     return subject.answer(encoded, weights), weights

@@ -1,4 +1,4 @@
-"""Attention through the layers of a Transformer: rollout, flow, and weights times the vectors they weigh."""
+"""Attention across Transformer layers: rollout, flow, and norms of weighted values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 def rollout(weights: Tensor, *, residual: float = 0.5) -> Tensor:
-    r"""Attention rollout: how much of each input a state of the last layer holds, [B, T, T].
+    r"""Attention rollout: contribution of each input to each state of the last layer, [B, T, T].
 
     .. math:: \tilde A = \prod_{l = L}^{1} \bigl((1 - r) \bar A_l + r I\bigr)
 
@@ -32,13 +32,13 @@ def rollout(weights: Tensor, *, residual: float = 0.5) -> Tensor:
 def flow(weights: Tensor, *, residual: float = 0.5, looks: Tensor | None = None) -> Tensor:
     """Attention flow: the largest flow from each state of the last layer to each input, [B, T, T].
 
-    Layers are a network whose edges have the weights as capacities. It costs T² maximum flows per text, so it is for
-    short texts.
+    Layers form a network with weights as edge capacities. It solves T² maximum-flow problems per text, so it suits
+    short texts only.
 
     Args:
         weights, residual: as in `rollout`.
-        looks: [B, T], how the states of the last layer are read as one vector; the flow is then that of this read,
-            [B, T], which costs T maximum flows.
+        looks: [B, T], pooling weights over the states of the last layer; the flow is then that of the pooled vector,
+            [B, T], with T maximum-flow problems.
 
     Abnar & Zuidema 2020, section 3.
 
@@ -53,16 +53,16 @@ def flow(weights: Tensor, *, residual: float = 0.5, looks: Tensor | None = None)
 
 
 def weighted_norms(weights: Tensor, values: Tensor, output: Tensor) -> Tensor:
-    r"""Length of what a state receives from each other one, [B, T, S].
+    r"""Norm of the weighted value vector that each state receives from each other, [B, T, S].
 
     .. math:: \Bigl\|\sum_h a^h_{ts} \, v^h_s W_O^h\Bigr\|
 
-    A large weight of a short vector moves nothing: weights alone do not say how much is read.
+    A large weight on a short vector has little effect, so weights alone do not measure the contribution.
 
     Args:
         weights: [B, H, T, S].
         values: [B, H, S, D], projected.
-        output: [C, H * D], the weight of the map behind the heads.
+        output: [C, H * D], weight of the output projection.
 
     Kobayashi et al. 2020, "Attention is Not Only a Weight", equation 6.
 
@@ -70,19 +70,20 @@ def weighted_norms(weights: Tensor, values: Tensor, output: Tensor) -> Tensor:
     tensor([[[1.5000, 0.0000]]])
     """
     heads, width = values.shape[1], values.shape[3]
-    mapped = torch.einsum("bhsd,chd->bhsc", values, output.unflatten(1, (heads, width)))
+    # Project the values of each head first: then the sum over heads needs no [B, H, T, S, C] tensor.
+    mapped = torch.einsum("bhsd,chd->bhsc", values, output.unflatten(1, (heads, width)))  # [B, H, S, C]
     return torch.einsum("bhts,bhsc->btsc", weights, mapped).square().sum(3).sqrt()
 
 
 def _with_residual(weights: Tensor, residual: float) -> Tensor:
-    """Mean over heads beside the identity, [B, L, T, T]."""
+    """Average over heads and mix with the identity of the residual connection, [B, L, T, T]."""
     size = weights.shape[-1]
     return (1 - residual) * weights.mean(2) + residual * torch.eye(size, device=weights.device, dtype=weights.dtype)
 
 
 def _flows(layers: Tensor, look: Tensor | None = None) -> Tensor:
-    """Return the largest flows [T, T] through layers [L, T, T]; by one more read `look` [T] of the last, [1, T]."""
-    from networkx import DiGraph, maximum_flow_value  # comes with PyTorch
+    """Return maximum flows [T, T] through layers [L, T, T]; [1, T] if `look` [T] pools the last layer."""
+    from networkx import DiGraph, maximum_flow_value  # a dependency of PyTorch
 
     reads = [*layers.tolist(), *([] if look is None else [[look.tolist()]])]
     network = DiGraph()

@@ -1,4 +1,4 @@
-"""A study of a model: do its attention weights explain its answers?"""
+"""Study of attention weights as explanation of a model's answers."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ PAIRS = (
     ("integrated gradients", "leave-one-out"),
     ("attention", "random"),
 )
-"""Measures that are compared; the gradient beside leave-one-out shows what agreement can be expected at all."""
+"""Compared pairs of measures; gradient and leave-one-out give a reference for the agreement to expect."""
 
 BESIDE = ("input x gradient", "leave-one-out")
-"""Measures that those of one kind of model are compared with."""
+"""Measures to compare architecture-specific measures with."""
 
 SIGNIFICANT = 0.05
-"""Largest p at which a correlation counts as significant."""
+"""Significance level of a correlation."""
 
-_TOGETHER, _PAIRS = 512, 2**23  # texts in a batch, and pairs of their units
+_TOGETHER, _PAIRS = 512, 2**23  # limits of a batch: texts, and pairs of units, since pairwise ranks need [B, T, T]
 _SHOWN = 12  # answers, also of a single input
 
 
@@ -43,9 +43,9 @@ class RankAgreement(NamedTuple):
 
     Attributes:
         tau: mean of Kendall's tau-b.
-        deviation: standard deviation of it over texts.
+        deviation: standard deviation of tau over texts.
         significant: share of texts with a significant correlation.
-        overlap: mean share of the largest fifth of words that both have.
+        overlap: mean overlap of the top fifth of words of both measures.
     """
 
     tau: float
@@ -55,11 +55,11 @@ class RankAgreement(NamedTuple):
 
 
 class ErasureMeans(NamedTuple):
-    """Mean falls of the answer's probability over all shares of erased words.
+    """Mean drop in the answer's probability over all shares of erased words.
 
     Attributes:
-        comprehensiveness: without the words that a measure calls important.
-        sufficiency: with them alone.
+        comprehensiveness: without the most important words.
+        sufficiency: with the most important words alone.
     """
 
     comprehensiveness: float
@@ -76,12 +76,12 @@ class ExampleScores(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """Answers by other weights than the model's, one number per text.
+    """Effect of interventions on the weights, one number per text.
 
     Attributes:
         uniform: change of the answer with uniform weights (total variation distance), [N].
         permuted: median change with permuted weights, [N].
-        distance: largest divergence of weights that leave the answer as it is, [N]; None where none were searched for.
+        distance: largest divergence of weights with the same answer, [N]; None without the search.
     """
 
     uniform: Tensor
@@ -91,19 +91,19 @@ class Changes(NamedTuple):
 
 @dataclass(frozen=True)
 class Study:
-    """Outcome of a study.
+    """Results of a study.
 
     Attributes:
         answers: number of answers about texts of at least two units.
-        inputs: number of inputs that they are about.
+        inputs: number of inputs of these answers.
         unit: name of a unit: "word" or "sentence".
         ranks: agreement of pairs of measures.
-        erased: erasure by each measure.
-        changes: answers by other weights; None where a model has no one row of weights that leads to its answer.
-        allowed: largest change of an answer that counts as the same.
+        erased: erasure results by measure.
+        changes: results of interventions; None for models without a single row of weights for an answer.
+        allowed: largest tolerated change of an answer in the adversarial search.
         examples: answers with the scores of their texts.
-        detached: gradients hold the weights fixed.
-        left_out: measures that so many texts are too many for, with the number that they take.
+        detached: gradients treat the weights as constants.
+        left_out: measures skipped because of too many texts, with their limits.
     """
 
     answers: int
@@ -119,7 +119,7 @@ class Study:
 
     @property
     def counted(self) -> str:
-        """Name of what means are taken over: texts, or answers where a text has several."""
+        """Name of the items that are averaged: texts, or answers if a text has several."""
         return "texts" if self.answers == self.inputs else "answers"
 
     @property
@@ -147,7 +147,7 @@ class Study:
 
 @dataclass
 class _BatchResults:
-    """Results of batches, to be joined."""
+    """Results per batch, concatenated at the end."""
 
     pairs: dict[tuple[str, str], list[tuple[Tensor, Tensor, Tensor]]] = field(default_factory=dict)
     falls: dict[str, list[tuple[Tensor, Tensor]]] = field(default_factory=dict)
@@ -174,16 +174,16 @@ def study(
     examples: int = 3,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Study:
-    """Compare the attention of a model with other measures of importance, on these inputs.
+    """Compare the attention of a model with other importance measures on a set of inputs.
 
     Args:
         subject: the model.
-        inputs: as `predict` takes them; answers about texts with fewer than two units have no ranking and are left out.
-        allowed: largest change of an answer that counts as the same, for the adversary.
-        starts, steps: of the adversary; see `adversary`.
-        draws: permutations of the weights of each text.
-        examples: the first so many inputs are shown unit by unit, with at most 12 answers.
-        progress: called with the number of answers that are done and the number of all, after each batch.
+        inputs: inputs of `predict`; texts with fewer than two units have no ranking and are skipped.
+        allowed: largest tolerated change of an answer in the adversarial search.
+        starts, steps: settings of the adversarial search; see `adversary`.
+        draws: permutations of the weights per text.
+        examples: number of inputs to show unit by unit, with at most 12 answers.
+        progress: called after each batch with the number of finished answers and the total.
 
     Raises:
         ValueError: no input has two units.
@@ -216,7 +216,7 @@ def study(
 
 
 def _batches(order: Tensor, lengths: Tensor) -> Iterator[Tensor]:
-    """Yield numbers of texts, the shortest first: fewer in a batch where they are long."""
+    """Yield indices of texts per batch, the shortest first; batches of long texts are smaller."""
     while len(order):
         longest = int(lengths[order[:_TOGETHER]].max())
         count = max(1, min(_TOGETHER, _PAIRS // longest**2))
@@ -225,7 +225,7 @@ def _batches(order: Tensor, lengths: Tensor) -> Iterator[Tensor]:
 
 
 def _measures(subject: Subject, count: int) -> tuple[dict[str, Measure], dict[str, int]]:
-    """Return the measures for so many texts by name, and those that they are too many for, with how many they take."""
+    """Return the measures that support `count` texts, and the limits of those that do not, by name."""
     extras = subject.extras()
     left_out = {name: one.most for name, one in extras.items() if one.most is not None and one.most < count}
     taken = {name: _alone(one.measure) for name, one in extras.items() if name not in left_out}
@@ -237,7 +237,7 @@ def _alone(measure: Callable[[SubjectBatch], Tensor]) -> Measure:
 
 
 def example_scores(subject: Subject, given: Any, measures: dict[str, Measure]) -> list[ExampleScores]:
-    """Return the scores of an input by all measures but chance, for each of its answers; of many the first ones."""
+    """Return the scores of an input by all measures except chance, for each of its first answers."""
     texts = subject.read([given])
     texts = texts.rows(torch.arange(min(len(texts.lengths), _SHOWN), device=texts.ids.device))
     names = tuple(name for name in measures if name != "random")
@@ -254,7 +254,7 @@ def example_scores(subject: Subject, given: Any, measures: dict[str, Measure]) -
 def _measure(
     subject: Subject, texts: SubjectBatch, measures: dict[str, Measure], gathered: _BatchResults, search: _Search
 ) -> None:
-    """Add the results of a batch."""
+    """Compute and append the results of a batch."""
     scores = {name: measure(subject, texts) for name, measure in measures.items()}
     further = [(name, other) for name in measures if name not in MEASURES for other in BESIDE]
     for first, second in (*PAIRS, *further):

@@ -1,4 +1,4 @@
-"""A model as explanations see it: units of a text, weights over them, and an answer that the weights lead to."""
+"""Interface of models for explanations: input units, attention weights over them, and answer probabilities."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from torch import Tensor, nn
 
 
 class SubjectBatch(NamedTuple):
-    """A batch of texts, each with what one answer is asked of.
+    """Batch of texts, each with the context of one answer.
 
-    Their units are what weights are over, and what can be left out: words, or sentences as rows of words.
+    Units are the items that have weights and can be erased: words, or sentences as rows of words.
 
     Attributes:
-        ids: [B, T] for words, [B, T, J] for units of J numbers each; padded.
-        lengths: [B], positions of each text that are no padding.
-        padding: the number behind the last unit.
-        separator: id, or first of J numbers, that is no unit and is never left out, as the `</s>` between two texts;
+        ids: [B, T] for words, [B, T, J] for units of J ids each; padded.
+        lengths: [B], number of positions without padding.
+        padding: padding id.
+        separator: id (or first of J ids) that is not a unit and is never erased, such as `</s>` between two texts;
             None for none.
-        beside: tensors [B, ...] that belong to the texts and stay whole: a question, words that were said before.
-        source: [B], number of the input that each text was made of; None where each input makes one text.
+        beside: tensors [B, ...] of each text that are never erased: a question, or the previous target tokens.
+        source: [B], index of the input of each text; None if each input yields one text.
     """
 
     ids: Tensor
@@ -40,7 +40,7 @@ class SubjectBatch(NamedTuple):
 
     @property
     def inside(self) -> Tensor:
-        """[B, T], True at units."""
+        """[B, T], True at units, False at separators and padding."""
         if self.separator is None:
             return self.present
         first = self.ids if self.ids.dim() == 2 else self.ids[..., 0]
@@ -48,25 +48,26 @@ class SubjectBatch(NamedTuple):
 
     @property
     def sizes(self) -> Tensor:
-        """[B], units of each text."""
+        """[B], number of units per text."""
         return self.inside.sum(1)
 
     def keep(self, chosen: Tensor) -> SubjectBatch:
-        """Return the texts with the `chosen` [B, T] units alone, moved together.
+        """Return the texts reduced to the `chosen` [B, T] units, shifted left to close the gaps.
 
         >>> SubjectBatch(torch.tensor([[5, 6, 7]]), torch.tensor([3])).keep(torch.tensor([[True, False, True]])).ids
         tensor([[5, 7, 0]])
         """
         kept = self.present & (chosen | ~self.inside)
+        # A stable sort of the mask moves kept positions to the front without changing their order.
         order = (~kept).long().sort(dim=1, stable=True).indices  # [B, T]
         lengths = kept.sum(1)
         trailing = (1,) * (self.ids.dim() - 2)
-        ids = self.ids.gather(1, order.view(*order.shape, *trailing).expand_as(self.ids))
+        ids = self.ids.gather(1, order.view(*order.shape, *trailing).expand_as(self.ids))  # [B, T] or [B, T, J]
         behind = torch.arange(ids.shape[1], device=ids.device) >= lengths.unsqueeze(1)
         return self._replace(ids=ids.masked_fill(behind.view(*behind.shape, *trailing), self.padding), lengths=lengths)
 
     def rows(self, index: Tensor) -> SubjectBatch:
-        """Return some of the texts, also more than once."""
+        """Return the texts at `index`, which may repeat."""
         return self._replace(
             ids=self.ids[index],
             lengths=self.lengths[index],
@@ -75,16 +76,16 @@ class SubjectBatch(NamedTuple):
         )
 
     def shortened(self) -> SubjectBatch:
-        """Return the texts without padding that none of them needs."""
+        """Return the texts without superfluous padding."""
         return self._replace(ids=self.ids[:, : max(int(self.lengths.max()), 1)])
 
 
 class Extra(NamedTuple):
-    """A measure of importance that one kind of model adds, such as rollout of a Transformer.
+    """Architecture-specific importance measure, such as rollout of a Transformer.
 
     Attributes:
-        measure: texts -> scores of their units [B, T].
-        most: number of texts up to which it is computed; None for any.
+        measure: maps texts to scores of their units [B, T].
+        most: maximum number of texts; None for no limit.
     """
 
     measure: Callable[[SubjectBatch], Tensor]
@@ -92,17 +93,17 @@ class Extra(NamedTuple):
 
 
 class Subject(abc.ABC):
-    """A model that answers a text, and attends to its units while it does.
+    """Model that answers questions about a text and attends to its units.
 
-    A system returns one from `Task.subject`, which raises a ValueError for a model that attends to nothing. One whose
-    answer follows from a single read is a `StagedSubject`, in which other weights can take the place of its own; the
-    weights of a Transformer stand in many layers.
+    `Task.subject` returns it, or raises a ValueError for a model without attention. A model whose answer follows from
+    a single attention step is a `StagedSubject`, whose weights can be replaced. A Transformer has weights in many
+    layers.
 
     Attributes:
         unit: name of a unit: "word" or "sentence".
-        detachable: gradients can hold the weights fixed; not where they are the answer, or stand in many layers.
-        embeddings: modules whose first outputs in a forward pass are the vectors of the units, for gradients.
-        names: of the answers, where they are the same for all texts.
+        detachable: gradients can treat the weights as constants; not if they are the answer, or occur in many layers.
+        embeddings: modules whose first output in a forward pass contains the unit vectors, for gradients.
+        names: answer names, if they are the same for all texts.
     """
 
     unit: ClassVar[str] = "word"
@@ -112,7 +113,7 @@ class Subject(abc.ABC):
 
     @abc.abstractmethod
     def read(self, inputs: Sequence[Any]) -> SubjectBatch:
-        """Return inputs as texts; an input with several answers, as a translation, is one text for each."""
+        """Encode inputs; an input with several answers, such as a translation, yields one text per answer."""
 
     @abc.abstractmethod
     def words(self, given: Any) -> list[str]:
@@ -120,33 +121,33 @@ class Subject(abc.ABC):
 
     @abc.abstractmethod
     def probabilities(self, texts: SubjectBatch, *, detach: bool = False) -> Tensor:
-        """Return probabilities of the answers, [B, K]; with `detach`, where it can be, by weights held fixed."""
+        """Return probabilities of the answers, [B, K]; with `detach`, weights are constants if supported."""
 
     @abc.abstractmethod
     def weights(self, texts: SubjectBatch) -> Tensor:
         """Return mean weights over the units, [B, T]."""
 
     def fold(self, texts: SubjectBatch, values: Tensor) -> Tensor:
-        """Return numbers of embedded vectors as those of units [B, T]: the sum where a unit has several vectors."""
-        return values if values.dim() == 2 else values.flatten(2).sum(2)
+        """Sum values per embedded vector to values per unit [B, T]."""
+        return values if values.dim() == 2 else values.flatten(2).sum(2)  # [B, T, ...] -> [B, T]
 
     def extras(self) -> Mapping[str, Extra]:
-        """Return further measures of importance, by name."""
+        """Return architecture-specific importance measures, by name."""
         return {}
 
     def name(self, given: Any, texts: SubjectBatch, answer: int) -> str:
-        """Return the name of an answer to an input; `texts` is one text made of it."""
+        """Return the name of an answer to an input; `texts` is the encoded text."""
         return self.names[answer]
 
 
 class StagedSubject(Subject):
-    """A model whose answer follows from weights over the units.
+    """Model whose answer follows from a single set of weights over the units.
 
-    Its three steps are those of the model itself, so that an explanation can stop between them: `answer` of `attend` of
-    `encode` is what the model computes.
+    Splits the forward pass into `encode`, `attend` and `answer`, so that interventions can replace the weights; their
+    composition equals the model's forward pass.
 
     Attributes:
-        searched: search for other weights with the same answer: `answer` is cheap enough for thousands of calls.
+        searched: run the adversarial search, since `answer` is cheap enough for thousands of calls.
     """
 
     detachable = True
@@ -154,7 +155,7 @@ class StagedSubject(Subject):
 
     @abc.abstractmethod
     def encode(self, texts: SubjectBatch) -> Any:
-        """Return what the model makes of texts before it attends."""
+        """Return the encoded texts, before attention."""
 
     @abc.abstractmethod
     def attend(self, encoded: Any) -> Tensor:
@@ -166,14 +167,14 @@ class StagedSubject(Subject):
 
     def answers(self, encoded: Any, weights: Tensor) -> Tensor:
         """Return probabilities [M, B, K] of the answers by each of M weights, [M, B, N, T]."""
-        return torch.stack([self.answer(encoded, one) for one in weights])
+        return torch.stack([self.answer(encoded, one) for one in weights])  # [M, B, K]
 
     def support(self, texts: SubjectBatch) -> Tensor:
-        """Return which units each read may attend to, [B, N, T] or [B, 1, T]."""
+        """Return the mask of units that each read may attend to, [B, N, T] or [B, 1, T]."""
         return texts.inside.unsqueeze(1)
 
     def probabilities(self, texts: SubjectBatch, *, detach: bool = False) -> Tensor:
-        """Return probabilities of the answers, [B, K]; with `detach`, where it can be, by weights held fixed."""
+        """Return probabilities of the answers, [B, K]; with `detach`, weights are constants if supported."""
         encoded = self.encode(texts)
         weights = self.attend(encoded)
         return self.answer(encoded, weights.detach() if detach and self.detachable else weights)
@@ -185,9 +186,9 @@ class StagedSubject(Subject):
 
 @contextmanager
 def replace_embeddings(modules: Sequence[nn.Module], change: Callable[[Tensor], Tensor]) -> Iterator[None]:
-    """Let modules embed by `change` of what they embed first, to look at it or to put something else in its place.
+    """Replace the first output of embedding modules by `change` of it inside the context.
 
-    Later calls stay as they are: a reader with one table embeds its passage first, and then its question.
+    Later calls are unchanged: a reader with a shared table embeds the passage first, then the question.
     """
     handles = []
     for module in modules:

@@ -1,4 +1,4 @@
-"""Queries and keys of attention by inner products, gathered while a model runs."""
+"""Capture of queries and keys of inner-product attention while a model runs."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from regard.nn.state import AttentionState
 from regard.ops.attended import Attended
 
 Vectors = tuple[Tensor, Tensor]
-"""Queries [B, H, T, D] and keys [B, H, S, D] whose products, times a factor, are the energies."""
+"""Queries [B, H, T, D] and keys [B, H, S, D], whose scaled products are the energies."""
 Keep = Callable[[str, Tensor, Tensor], None]
 """(name of the module, queries, keys)."""
 
 
 @contextmanager
 def watched_vectors(modules: Mapping[str, CapturableModule], keep: Keep) -> Iterator[None]:
-    """Call `keep` with queries and keys of each softmax read of modules whose score is an inner product.
+    """Call `keep` with queries and keys of each softmax attention with an inner-product score.
 
     Args:
-        modules: by name.
-        keep: takes the name of the module, its queries and its keys.
+        modules: modules by name.
+        keep: receives the name of the module, its queries and its keys.
     """
     with ExitStack() as stack:
         for name, module in modules.items():
             scores = module.score.modules() if isinstance(module, AttentionModule) else ()
-            for score in scores:  # a score may hold another, as rotary positions do
+            for score in scores:  # scores can be nested, such as rotary positions around a dot product
                 if isinstance(score, Score) and score.inner_product and "attend" not in vars(score):
                     vars(score)["attend"] = partial(_attend, score.attend, partial(keep, name))
                     stack.callback(vars(score).pop, "attend")

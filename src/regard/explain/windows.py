@@ -1,4 +1,4 @@
-"""Centres of local windows, gathered while a model reads."""
+"""Capture of local attention window centres while a model runs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from regard.nn.state import AttentionState
 
 @contextmanager
 def window_centres(model: nn.Module) -> Iterator[list[float]]:
-    """Yield a list that holds p_t of each query of the first sequence, in the order in which they were answered.
+    """Yield a list that is filled with the centre p_t of each query of the first sequence, in order.
 
-    Of several predicted places per query, those of the heads, nothing is held.
+    Heads with different centres per query are not recorded.
 
     Args:
-        model: any; without a local aligner nothing is found.
+        model: any model; the list stays empty without a local aligner.
 
     >>> import torch
     >>> from regard.nn import Attention, Dot, LocalM
@@ -46,6 +46,6 @@ def window_centres(model: nn.Module) -> Iterator[list[float]]:
 
 
 def has_windows(model: object) -> bool:
-    """Return whether a model holds an aligner that reads around a place."""
+    """Return True if a model contains a local aligner."""
     modules = model.modules() if isinstance(model, nn.Module) else ()
     return any(isinstance(one, Aligner) and type(one).centres is not Aligner.centres for one in modules)

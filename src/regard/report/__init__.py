@@ -1,1 +1,1 @@
-"""Report of a run as one HTML page: facts of its folder, charts as SVG, and the sections made of them."""
+"""HTML report of a run: data collection, SVG charts, and page sections."""

@@ -1,4 +1,4 @@
-"""Answers of a trained model to its test split, kept with the run for paired comparisons."""
+"""Test predictions of a run, saved for paired significance tests."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _FILE = "answers.json"
 
 @dataclass(frozen=True)
 class Answers:
-    """Answers to a split, beside the right ones.
+    """Predictions on a split with their references.
 
     Attributes:
-        split: that was answered.
-        answers: a text for each input.
-        references: all right answers to each.
-        records: the record that each input is, where a metric compares answers with records; otherwise none.
+        split: name of the split.
+        answers: predicted text per input.
+        references: all references of each input.
+        records: source record of each input, if a metric needs it; otherwise empty.
     """
 
     split: str
@@ -34,7 +34,7 @@ class Answers:
 
     @staticmethod
     def made(found: ReportData) -> Answers | None:
-        """Return the answers of a run that was measured; None of a language model, which has none."""
+        """Return the predictions of an evaluated run; None for a language model."""
         asked = found.questions
         if found.measured is None or found.predictor is None or asked is None:
             return None
@@ -45,7 +45,7 @@ class Answers:
 
     @staticmethod
     def of(folder: Path) -> Answers | None:
-        """Return those that a run kept; None of a run that has none, or whose file cannot be read."""
+        """Load the predictions of a run; None if it has none, or the file cannot be read."""
         try:
             return _ANSWERS.validate_python(read_json(folder / _FILE))
         except (RunError, OSError, ValidationError):
@@ -56,11 +56,11 @@ class Answers:
         write_json(folder / _FILE, asdict(self))
 
     def asks_as(self, other: Answers) -> bool:
-        """Return whether both answer the same questions, as far as the right answers tell."""
+        """Return True if both have equal references, and so presumably the same inputs."""
         return (self.split, self.references, self.records) == (other.split, other.references, other.records)
 
     def count(self, metric: Metric) -> Tally:
-        """Return what each answer adds to a metric."""
+        """Return the sufficient statistics of a metric per answer."""
         right = [[record] for record in self.records] if metric.compares == "records" else self.references
         return metric.count(self.answers, right)
 

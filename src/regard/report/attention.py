@@ -1,4 +1,4 @@
-"""Attention of a few examples, as parts of a page."""
+"""Attention maps of a few examples, as HTML."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _TITLE = 160  # letters of a title that are shown
 
 
 def attention(model: nn.Module, task: Task, search: Search, chosen: Sequence[ExampleRow]) -> Markup:
-    """Return what a model looks at while it answers some inputs.
+    """Return the attention maps of a model on some inputs.
 
-    Where it attends to nothing, answers are drawn as in a terminal, such as tags under words; or a sentence says why
-    there is nothing to draw.
+    For a model without attention, answers are drawn as in a terminal, such as tags under words, or a sentence explains
+    why there is no drawing.
     """
     parts: list[Markup] = []
     reasons: list[str] = []
@@ -60,12 +60,12 @@ def attention(model: nn.Module, task: Task, search: Search, chosen: Sequence[Exa
 
 
 def view(panel: Panel, key: str, *, said: Collection[str] = ()) -> Markup:
-    """Return one panel as the viewer shows it, and as a figure where no script runs.
+    """Return a panel for the interactive viewer, with a static figure as fallback without scripts.
 
     Args:
-        panel: what is drawn.
-        key: under which the state of the view stands in the address of the page.
-        said: titles in plain words that stand above it, and are not shown again.
+        panel: the panel.
+        key: URL fragment key of the view's state.
+        said: plain-text titles already shown above the panel, which are not repeated.
     """
     panel = panel.without_vectors() if isinstance(panel, HeadsPanel) else panel
     still = element("noscript", panel_figure(panel, said=said))
@@ -79,14 +79,14 @@ def _article(task: Task, row: ExampleRow, figures: Sequence[Markup], *, wide: bo
 
 
 def wide(panel: Panel) -> bool:
-    """Return whether a panel takes the whole width of a page."""
+    """Return True if a panel needs the whole page width."""
     return isinstance(panel, TextPanel | RegionsPanel | GlimpsePanel | FramesPanel) or (
         not isinstance(panel, GraphPanel) and panel.values.shape[-1] > _WIDE
     )
 
 
 def _heading(task: Task, row: ExampleRow) -> Markup:
-    """Return input and answer, and the right one beside a wrong one."""
+    """Return input and answer, with the reference if the answer is wrong."""
     asked, said = _cut(task.shown_input(row.prediction)), _cut(row.prediction.said())
     right = _cut(" / ".join(row.references))
     beside = element("span", " (right: ", text(right), ")", class_="soft") if row.right is False else None
@@ -97,8 +97,8 @@ def panel_figure(panel: Panel, *, said: Collection[str] = ()) -> Markup:
     """Return one panel as a figure that needs no script.
 
     Args:
-        panel: what is drawn.
-        said: titles in plain words that stand above it, and are not shown again.
+        panel: the panel.
+        said: plain-text titles already shown above the panel, which are not repeated.
     """
     title = "" if plain_title(panel.title) in said else panel.title
     if isinstance(panel, TextPanel):
@@ -130,7 +130,7 @@ def _caption(title: str, more: str = "") -> Markup:
 
 
 def _behind(panel: Panel, values: Sequence[Sequence[float]]) -> Markup:
-    """Return the columns with the largest weights of each row."""
+    """Return a data table with the columns of the largest weights per row."""
     names = panel.columns or tuple(str(number + 1) for number in range(max(map(len, values), default=0)))
     rows = panel.rows or tuple(str(number + 1) for number in range(len(values)))
     found = []
@@ -141,7 +141,7 @@ def _behind(panel: Panel, values: Sequence[Sequence[float]]) -> Markup:
 
 
 def _marked_lines(panel: TextPanel) -> Markup:
-    """Return a text with its words marked, the weight of each line before it."""
+    """Return a text with highlighted words, each line preceded by its weight."""
     values: list[list[float]] = panel.values.detach().float().cpu().tolist()
     largest = max((value for row in values for value in row), default=0.0) or 1.0
     top = max(panel.line_weights, default=0.0) or 1.0

@@ -1,4 +1,4 @@
-"""Axes of a chart: scales along and up, their ticks and names."""
+"""Chart axes: horizontal and vertical scales, ticks and labels."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Axes:
     """Scales of a chart.
 
     Attributes:
-        along, up: of both directions.
-        width, height: of the picture.
+        along, up: horizontal and vertical scale.
+        width, height: size of the chart.
     """
 
     along: Scale
@@ -32,13 +32,13 @@ class Axes:
     def over(
         steps: Iterable[float], values: Iterable[float], *, logarithmic: bool | None = None, zero: bool = False
     ) -> Axes:
-        """Return axes that show all of some points.
+        """Return axes that cover all points.
 
         Args:
-            steps: places along.
-            values: heights.
-            logarithmic: of the heights; None for what they suggest.
-            zero: the lowest height is 0 at most, as bars need it.
+            steps: horizontal values.
+            values: vertical values.
+            logarithmic: use a logarithmic vertical scale; None to choose by the range of values.
+            zero: include 0 in the vertical scale, as bars require.
         """
         found = [*values, 0.0] if zero else list(values)
         up = Scale.over(found, HEIGHT - _BOTTOM, _TOP, logarithmic=False if zero else logarithmic)
@@ -47,7 +47,7 @@ class Axes:
 
     @staticmethod
     def for_bars(count: int, values: Iterable[float]) -> Axes:
-        """Return axes for so many bars, which stand at 0.5, 1.5, ..."""
+        """Return axes for `count` bars, centred at 0.5, 1.5, ..."""
         found = Axes.over([0.0, 1.0], values, zero=True)
         return Axes(Scale(0.0, float(max(1, count)), found.along.start, WIDTH - _RIGHT), found.up)
 

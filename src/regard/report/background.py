@@ -1,4 +1,4 @@
-"""Background of a run: its data, its warnings, time and versions, the recipe, and the command that repeats it."""
+"""Report sections on the background of a run: data, warnings, time, versions, recipe and commands."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def training(found: ReportData) -> PageSection:
 
 
 def recipe(found: ReportData) -> PageSection:
-    """Return the resolved recipe, and the commands that train it again and go on from it."""
+    """Return the resolved recipe, and the commands to repeat or resume the training."""
     folder = found.run.folder
     again = shlex.join(["regard", "train", str(folder / "recipe.yaml"), f"run={found.recipe.run}-again"])
     parts = [element("h3", "Again")]
@@ -90,7 +90,7 @@ def _encoders(found: ReportData) -> list[Markup]:
 
 
 def _lengths(train: Split) -> Iterator[Markup]:
-    """Yield the distribution of the lengths of each field of which examples have more or less."""
+    """Yield a histogram of lengths for each field of variable length."""
     for place, field in enumerate(() if train.encoded is None else train.encoded.fields):
         lengths = np.asarray(train.corpus.lengths(field))
         bars = histogram(lengths)
@@ -103,7 +103,7 @@ def _lengths(train: Split) -> Iterator[Markup]:
 
 
 def _labels(train: Split) -> Iterator[Markup]:
-    """Yield how often each label occurs."""
+    """Yield a chart of label frequencies."""
     for field, kind in train.encoded.kinds.items() if train.encoded is not None else ():
         if isinstance(kind.encoder, Labels):
             ids = np.asarray(train.corpus.ids(field))
@@ -117,7 +117,7 @@ def _labels(train: Split) -> Iterator[Markup]:
 
 
 def _first_examples(train: Split) -> list[Markup]:
-    """Return the first examples of the training split, those of their fields that are texts."""
+    """Return the text fields of the first training examples."""
     rows: list[tuple[str, ...]] = []
     names: list[str] = []
     for _, example in zip(range(_SHOWN), train.examples, strict=False):
@@ -128,7 +128,7 @@ def _first_examples(train: Split) -> list[Markup]:
 
 
 def _said(value: object) -> str:
-    """Return a value as a text; nothing of arrays and recordings."""
+    """Return a value as text; "" for arrays and recordings."""
     if isinstance(value, dict):
         said = ", ".join(f"{name}: {one}" for name, one in value.items())
     else:

@@ -1,4 +1,4 @@
-"""Bars with intervals, as a figure."""
+"""Bar charts with intervals."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Bar:
     Attributes:
         name: below the bar.
         value: its height.
-        count: the number of things that it is of.
-        low, high: the interval around it; None for none.
+        count: number of items behind the value.
+        low, high: confidence interval; None without one.
     """
 
     name: str
@@ -42,12 +42,12 @@ def bars_figure(
 
     Args:
         bars: from left to right.
-        of: the name of the values.
-        along: the name of what the bars are told apart by.
-        counted: the name of what `count` counts, in the plural.
-        title: of the figure.
-        caption: a sentence behind it.
-        colour: counts from 0.
+        of: name of the vertical axis.
+        along: name of the horizontal axis.
+        counted: plural name of the items in `count`.
+        title: title of the figure.
+        caption: sentence after the title.
+        colour: index in the palette, from 0.
     """
     tops = [top for bar in bars for top in (bar.value, bar.high or bar.value)]
     axes = Axes.for_bars(len(bars), tops)
@@ -87,7 +87,7 @@ def _drawn(axes: Axes, place: int, bar: Bar, counted: str) -> Markup:
 
 
 def _thinned(names: Sequence[str]) -> list[str]:
-    """Return names that have room side by side: every one, or every second, third, ..."""
+    """Blank out names that would overlap: keep every first, second, third, ..."""
     widest = max(map(len, names), default=1)
     every = max(1, -(-len(names) * (widest + 1) * 7 // 350))
     return [name if place % every == 0 else "" for place, name in enumerate(names)]

@@ -1,4 +1,4 @@
-"""Breakdown of a metric: by length of the input, by frequency in training, by position in the answer."""
+"""Metric breakdowns by input length, training frequency, and position in the answer."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from regard.tasks.splits import Split
 from regard.tasks.task import Task
 
 _BINS = 8
-_FEW = 5  # examples or tokens of a bar, at least
-_SAMPLES = 300  # resamples of the interval of a bar
+_FEW = 5  # minimum number of examples or tokens per bar
+_SAMPLES = 300  # bootstrap resamples per bar
 _OFTEN = (1, 10, 100, 1_000, 10_000, 100_000)
 References = Sequence[Sequence[str]]
 _POSITIONS = (1, 2, 3, 4, 5, 6, 8, 11, 16, 21, 31, 51, 101)
 
 
 def by_length(tally: Tally, lengths: Sequence[int]) -> list[Bar]:
-    """Return a metric over examples of similar length, with its interval; none where lengths do not differ.
+    """Return a metric per interval of input length, with confidence intervals; empty if all lengths are equal.
 
     Args:
         tally: of the metric.
@@ -63,9 +63,9 @@ def length_bins(lengths: Sequence[int], bins: int = _BINS) -> list[tuple[int, in
 def by_frequency(
     task: Task, train: Split | None, predictions: Sequence[Prediction], references: References
 ) -> list[Bar]:
-    """Return the share of right tokens, or of right labels, that answers have, by how often training has them.
+    """Return the recall of reference tokens or labels, grouped by their training frequency.
 
-    A token of a reference counts as found if the answer has it too, as often; the order does not count.
+    Tokens are matched as multisets: order is ignored, repeated tokens must occur as often in the answer.
     """
     encoder = task.encoders.get(task.target_field)
     if train is None or train.encoded is None or not isinstance(encoder, Tokenizer | Labels):
@@ -79,7 +79,7 @@ def by_frequency(
 
 
 def by_position(task: Task, predictions: Sequence[Prediction], references: References) -> list[Bar]:
-    """Return the share of words, or characters, of the references that answers have at the same place."""
+    """Return the share of reference words (or characters) that answers have at the same position."""
     encoder = task.encoders.get(task.target_field)
     spelled = isinstance(encoder, Tokenizer) and encoder.kind == "characters"
     pairs = (
@@ -98,7 +98,7 @@ def _units(text: str, spelled: bool) -> Sequence[str]:
 def _tokens(
     encoder: Tokenizer, predictions: Sequence[Prediction], references: References
 ) -> Iterator[tuple[int, bool]]:
-    """Yield each token of the references, and whether the answer has it."""
+    """Yield each reference token, with True if the answer contains it."""
     said = encoder.encode_all([prediction.text for prediction in predictions])
     wanted = encoder.encode_all([right[0] for right in references])
     for one, other in zip(said, wanted, strict=True):
@@ -115,7 +115,7 @@ def _labels(task: Task, predictions: Sequence[Prediction], references: Reference
 
 
 def _shares(pairs: Iterable[tuple[int, bool]], starts: Sequence[int]) -> list[Bar]:
-    """Return the share of what is true in each interval of numbers, with Wilson's interval; none for one bar alone."""
+    """Return the share of True per interval of numbers, with Wilson intervals; empty if there is only one bar."""
     totals, rights = np.zeros(len(starts) + 1, np.int64), np.zeros(len(starts) + 1, np.int64)
     for number, right in pairs:
         place = int(np.searchsorted(starts, number, side="right"))
@@ -131,7 +131,7 @@ def _shares(pairs: Iterable[tuple[int, bool]], starts: Sequence[int]) -> list[Ba
 
 
 def wilson(right: int, total: int) -> tuple[float, float]:
-    """Return Wilson's interval of a share, 95%.
+    """Return the 95% Wilson score interval of a proportion.
 
     >>> [round(end, 4) for end in wilson(8, 10)]
     [0.4902, 0.9433]
@@ -144,7 +144,7 @@ def wilson(right: int, total: int) -> tuple[float, float]:
 
 
 def histogram(values: NDArray[np.int64], *, bins: int = 16) -> list[Bar]:
-    """Return how many values lie in each of some intervals of whole numbers.
+    """Return a histogram over intervals of integers.
 
     >>> [(bar.name, bar.count) for bar in histogram(np.array([1, 1, 2, 7]), bins=3)]
     [('1–3', 3), ('4–6', 0), ('7–9', 1)]

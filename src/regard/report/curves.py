@@ -1,4 +1,4 @@
-"""Curves over the steps of a training, as a figure."""
+"""Line charts over training steps."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from regard.report.markup import Markup, element, join_markup, text
 from regard.report.scale import tick_label
 from regard.report.table import numbers_behind
 
-_DOTS = 40  # points of a curve that are marked one by one
-_MOST = 1_000  # points that are drawn; of more, evenly chosen ones
+_DOTS = 40  # maximum number of points with markers
+_MOST = 1_000  # maximum number of points per curve, evenly subsampled
 _LISTED = 400  # rows of the table behind
 COLOURS = 8
 """Curves that differ in colour; further ones are dashed."""
@@ -21,7 +21,7 @@ COLOURS = 8
 
 @dataclass(frozen=True)
 class Point:
-    """Value at a step, and the band around it: mean ± a standard deviation of several runs."""
+    """Value at a step, with a band of ± one standard deviation over several runs."""
 
     step: float
     value: float
@@ -43,7 +43,7 @@ def curves_figure(
     """Return a chart of curves; None without a finite value.
 
     Args:
-        curves: what is drawn.
+        curves: the curves.
         of: the name of the values.
         caption: a sentence behind it.
         along: the name of the steps.
@@ -72,7 +72,7 @@ def curves_figure(
 
 
 def _finite(curve: Curve) -> Curve:
-    """Return a curve without what cannot be drawn, and not more points than can be told apart."""
+    """Return a curve without non-finite values, subsampled to the maximum number of points."""
     kept = [point for point in curve.points if math.isfinite(point.value)]
     every = max(1, -(-len(kept) // _MOST))
     return replace(curve, points=tuple([*kept[::every], *kept[-1:]] if every > 1 else kept))

@@ -1,4 +1,4 @@
-"""Rows of dots: one per run, with the mean of each row, as a figure."""
+"""Dot plots: one dot per run, with the mean of each row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors of a model: examples by loss, length, frequency, position, and which class is taken for which."""
+"""Error analysis sections: hard examples, breakdowns by length, frequency and position, and confusions."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def examples(found: ReportData) -> PageSection:
 
 
 def breakdowns(found: ReportData) -> PageSection | None:
-    """Return charts of the errors by length, frequency and position; None where none of them says anything."""
+    """Return error charts by length, frequency and position; None if all are empty."""
     asked = found.questions
     if found.predictor is None or found.measured is None or not found.tallies or asked is None:
         return None
@@ -87,7 +87,7 @@ def breakdowns(found: ReportData) -> PageSection | None:
 
 
 def classes(found: ReportData) -> PageSection | None:
-    """Return scores of each class and the confusion matrix; None where answers name no classes."""
+    """Return scores per class and the confusion matrix; None if answers are not class labels."""
     measured = found.measured
     if measured is None or measured.classes is None:
         return None
@@ -108,7 +108,7 @@ def _class_table(scores: ClassScores) -> Markup:
 
 
 def _confusion(confusion: Confusion) -> Markup:
-    """Return the matrix: the share of each true class that is predicted as each class."""
+    """Return the confusion matrix, normalised per true class."""
     part = confusion.largest(LISTED)
     totals = {name: max(1, int(row.sum())) for name, row in zip(confusion.names, confusion.counts, strict=True)}
     counts = part.counts.tolist()

@@ -1,4 +1,4 @@
-"""Examples of a report: some of a split, each with its answer and its loss."""
+"""Example rows of a report: a sample of a split with predictions and losses."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from regard.tasks.task import Task
 
 @dataclass(frozen=True)
 class ExampleRow:
-    """Example of a split with the answer of a model.
+    """Example of a split with a model's prediction.
 
     Attributes:
-        asked: the input, as `Task.predict` takes it.
+        asked: the input of `Task.predict`.
         prediction: the best answer.
-        references: all right answers.
-        right: whether the answer is one of them; None where that is no question.
-        loss: mean -log p of what is right, per unit; None where an example has none of its own.
+        references: all references.
+        right: True if the answer matches a reference; None if not applicable.
+        loss: mean negative log-likelihood per unit; None if single examples have no loss.
     """
 
     asked: Any
@@ -38,13 +38,13 @@ class ExampleRow:
 
 @dataclass(frozen=True)
 class SplitInputs:
-    """Inputs of a split, as a model is measured on them, read once.
+    """Evaluation inputs of a split with their references.
 
     Attributes:
-        inputs: as `Task.predict` takes them; equal ones once where the task merges them.
-        references: all right answers to each.
-        numbers: of the first example of each.
-        count: of all examples.
+        inputs: inputs of `Task.predict`, with equal ones merged if the task does so.
+        references: all references of each input.
+        numbers: index of the first example of each input.
+        count: number of examples.
     """
 
     inputs: list[Any]
@@ -54,7 +54,7 @@ class SplitInputs:
 
     @staticmethod
     def of(task: Task, split: Split, recipe: Recipe) -> SplitInputs:
-        """Return the inputs of a split with their right answers, in the order of predictions."""
+        """Return the inputs of a split with their references, in the order of predictions."""
         merges, count = task.merges_equal_inputs(recipe), 0
         found: dict[Any, tuple[Any, list[str], int]] = {}
         for count, example in enumerate(split.examples, start=1):
@@ -67,15 +67,15 @@ class SplitInputs:
 def rows(
     model: nn.Module, task: Task, split: Split, measured: Measurement, questions: SplitInputs | None, *, most: int
 ) -> list[ExampleRow]:
-    """Return examples evenly spread over a split, the largest loss first where losses are known.
+    """Return evenly spaced examples of a split, sorted by descending loss if losses are known.
 
     Args:
-        model: that answers.
-        task: of the run, bound to the model.
-        split: that was measured.
-        measured: with a prediction for each input, or some continuations of a language model.
-        questions: the inputs of the split; None of a language model.
-        most: how many examples.
+        model: the model.
+        task: task of the run, bound to the model.
+        split: the evaluated split.
+        measured: its measurement, with a prediction per input, or some continuations of a language model.
+        questions: inputs of the split; None for a language model.
+        most: maximum number of examples.
     """
     if questions is None:
         return [ExampleRow(_continued(one), one) for one in measured.predictions[:most]]
@@ -83,7 +83,7 @@ def rows(
     if total != len(measured.predictions):
         return []
     chosen = range(0, total, max(1, -(-total // most)))
-    alone = split.encoded is None or len(split.encoded) == questions.count  # no example is read in several windows
+    alone = split.encoded is None or len(split.encoded) == questions.count  # no example is split into windows
     losses = _losses(model, task, split, [questions.numbers[place] for place in chosen] if alone else [])
     found = [
         ExampleRow(
@@ -99,7 +99,7 @@ def rows(
 
 
 def sample_examples(examples: Sequence[ExampleRow], count: int) -> list[ExampleRow]:
-    """Return some examples from the hardest to the easiest, both ends among them.
+    """Return evenly spaced examples from the hardest to the easiest, including both ends.
 
     >>> [row.asked for row in sample_examples([ExampleRow(n, None) for n in range(9)], 3)]
     [0, 4, 8]
@@ -115,7 +115,7 @@ def _continued(prediction: Prediction) -> str:
 
 
 def _losses(model: nn.Module, task: Task, split: Split, numbers: Sequence[int]) -> list[float | None]:
-    """Return the loss of each of some examples, alone in its batch."""
+    """Return the loss of each example, computed in a batch of one."""
     training = model.training
     model.eval()
     try:

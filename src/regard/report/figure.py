@@ -1,4 +1,4 @@
-"""Figures: a chart with its caption, and the numbers behind it."""
+"""HTML figures: a chart with caption and data table, and SVG primitives."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from regard.report.markup import Markup, element, join_markup
 
 
 def figure(chart: Markup, caption: Markup | str, behind: Markup | None = None, *, wide: bool = False) -> Markup:
-    """Return a chart with what it shows below it, and its numbers folded away."""
+    """Return a chart with its caption and a collapsed data table."""
     return element(
         "figure",
         element("div", chart, class_="chart"),
@@ -17,7 +17,7 @@ def figure(chart: Markup, caption: Markup | str, behind: Markup | None = None, *
 
 
 def svg(width: float, height: float, label: str, *content: Markup, fixed: bool = False) -> Markup:
-    """Return a picture of vectors, as wide as its box unless it is fixed; readers of screens hear its label."""
+    """Return an SVG element that scales to its container unless `fixed`; `label` is for screen readers."""
     return element(
         "svg",
         join_markup(*content),

@@ -1,4 +1,4 @@
-"""Tables of numbers drawn as cells, darker where numbers are larger."""
+"""SVG heat maps, darker for larger values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FAINT = 0.01  # of the largest, below which a cell stays empty
 _LONGEST = 22  # letters of a name that are shown
 _UPRIGHT = 2  # letters of names that stand above their columns; longer ones are turned
 _ROWS, _COLUMNS = 60, 120
-"""Rows and columns that are drawn; of more, the first."""
+"""Maximum number of drawn rows and columns; larger maps are cropped."""
 
 
 def heat_map(
@@ -31,12 +31,12 @@ def heat_map(
     down: str = "",
     along: str = "",
 ) -> Markup:
-    """Return a picture with a cell per number, whose value is said where it is pointed at.
+    """Return an SVG with a cell per number, with its value as a tooltip.
 
     Args:
         values: [R, C]; blue above zero, red below, relative to the largest.
         rows, columns: a name for each; none for their numbers.
-        title: for readers of screens.
+        title: label for screen readers.
         said: a text in each cell; None for none.
         down, along: what rows and columns are.
     """
@@ -59,7 +59,7 @@ def heat_map(
 
 
 def crop_note(rows: int, columns: int) -> str:
-    """Return a sentence about what a map leaves out; nothing where all is drawn.
+    """Return a note about the cropped part of a map; "" if it is complete.
 
     >>> crop_note(10, 200), crop_note(3, 4)
     ('Shown are the first 120 of 200 columns.', '')
@@ -74,13 +74,13 @@ def crop_note(rows: int, columns: int) -> str:
 
 @dataclass(frozen=True)
 class _Grid:
-    """Cells with the names of rows on their left, and of columns above.
+    """Layout of cells with row names on the left and column names above.
 
     Attributes:
         values: [R, C].
         rows, columns: the names.
-        side: of a cell.
-        left, top: where the names begin.
+        side: side of a cell.
+        left, top: offsets of the names.
     """
 
     values: tuple[tuple[float, ...], ...]
@@ -100,12 +100,12 @@ class _Grid:
 
     @property
     def upright(self) -> bool:
-        """True if the names of columns have room above them as they are."""
+        """True if column names fit without rotation."""
         return max(map(cell_len, self.columns), default=0) <= _UPRIGHT
 
     @property
     def largest(self) -> float:
-        """The largest number by its size; 1 where all are zero."""
+        """Largest absolute value; 1 if all are zero, to avoid a division by zero."""
         return max((abs(value) for row in self.values for value in row), default=0.0) or 1.0
 
     def lines(self) -> Markup:

@@ -1,4 +1,4 @@
-"""Markup: HTML made of elements, in which every plain text is escaped."""
+"""HTML builder that escapes all plain texts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from regard.view.text import visible
 
 
 class Markup(str):
-    """HTML that is written as it is; any other text is escaped before it becomes some."""
+    """String of trusted HTML; any other string is escaped when it is inserted."""
 
     __slots__ = ()
 
@@ -19,7 +19,7 @@ _VOID = frozenset({"br", "img", "meta", "link"})
 
 
 def text(given: str) -> Markup:
-    """Return a text of users or files: escaped, without control characters, and with a direction of its own.
+    """Return untrusted text as HTML: escaped, without control characters, and isolated in its text direction.
 
     >>> text("<b>1</b> & \\x1b[2m")
     '<bdi>&lt;b&gt;1&lt;/b&gt; &amp; ␛[2m</bdi>'
@@ -28,7 +28,7 @@ def text(given: str) -> Markup:
 
 
 def element(name: str, /, *content: Content | None, **attributes: object) -> Markup:
-    """Return an element with its content; content that is no markup is escaped, and None is left out.
+    """Return an element; plain strings in its content are escaped, and None is omitted.
 
     Args:
         name: of the element.
@@ -45,7 +45,7 @@ def element(name: str, /, *content: Content | None, **attributes: object) -> Mar
 
 
 def join_markup(*content: Content | None) -> Markup:
-    """Return texts and markup, one behind the other.
+    """Concatenate texts and markup.
 
     >>> join_markup("a&", Markup("<br>"), ["b", "c"])
     'a&amp;<br>bc'

@@ -1,4 +1,4 @@
-"""Material of a report: what the folder of a run, its data and its model have to tell."""
+"""Data collection for a report from the run folder, the dataset and the model."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True)
 class ReportData:
-    """All that a report is made of; what could not be had is named in `missing`.
+    """Data of a report; unavailable parts are listed in `missing`.
 
     Attributes:
-        run: its folder.
-        recipe: what it was trained by.
+        run: run folder.
+        recipe: recipe of the run.
         log: rows of `metrics.jsonl`.
-        record: what the training left for reports; None of runs without it.
-        predictor: the trained model; None of a run without one.
-        splits: the data by name.
-        split: the name of the split that was measured.
-        measured: of that split; None where nothing was measured.
-        missing: a sentence for each part that is left out.
+        record: training record; None if the run has none.
+        predictor: the trained model; None if the run has none.
+        splits: data splits by name.
+        split: name of the evaluated split.
+        measured: measurement of that split; None if not evaluated.
+        missing: a sentence per omitted part.
     """
 
     run: Run
@@ -63,7 +63,7 @@ class ReportData:
 
     @cached_property
     def questions(self) -> SplitInputs | None:
-        """The inputs of the measured split with all right answers; None of language models."""
+        """Inputs of the measured split with their references; None for language models."""
         split = self.splits.get(self.split)
         if self.predictor is None or split is None or self.predictor.task.answer is None:
             return None
@@ -92,12 +92,12 @@ class ReportData:
 def trained_material(
     folder: Path, splits: Mapping[str, Split | None], measured: Mapping[SplitName, Measurement | None]
 ) -> ReportData:
-    """Return the material of a run that this process has trained and measured.
+    """Return the report data of a run that this process has trained and evaluated.
 
     Args:
-        folder: of the run.
-        splits: the data of the training.
-        measured: at the end of it, by split; the last that there is counts.
+        folder: run folder.
+        splits: data splits of the training.
+        measured: final measurements by split; the last one is used.
     """
     run, missing = Run(folder), list[str]()
     known = {name: one for name, one in measured.items() if one is not None}
@@ -109,10 +109,10 @@ def trained_material(
 
 
 def material(folder: Path) -> ReportData:
-    """Return the material of a run on disk: its data are read, and its model is measured.
+    """Load the data and the model of a run from disk, evaluate it, and return the report data.
 
     Raises:
-        RunError: the folder is no run.
+        RunError: the folder is not a run.
     """
     run, missing = Run(folder), list[str]()
     recipe, record, log = run.recipe(), TrainingRecord.of(folder), tuple(run.metrics)
@@ -139,20 +139,20 @@ def material(folder: Path) -> ReportData:
 
 
 def _loaded(folder: Path) -> Predictor:
-    """Return the model of a run; a missing file is found before a model is made, which may be large."""
+    """Load the model of a run; checks for missing files before it allocates a possibly large model."""
     model_file(folder)
     return load(folder)
 
 
 def _bound(predictor: Predictor | None, split: Split | None) -> Predictor | None:
-    """Return a predictor with what its task computes once for all examples of the measured split."""
+    """Return a predictor whose task is bound to the examples of the measured split."""
     if predictor is None or split is None:
         return predictor
     return replace(predictor, task=predictor.task.bind(predictor.model, split.examples))
 
 
 def _tried(make: Callable[[Of], Made], of: Of, missing: list[str], without: str) -> Made | None:
-    """Return what is made; None, and a sentence for the page, if the run or its data do not have it."""
+    """Return the result of `make`; on a data or run error, add a sentence to `missing` and return None."""
     try:
         return make(of)
     except (RunError, ValueError, OSError) as problem:

@@ -1,4 +1,4 @@
-"""Nodes and the lines between them, as a picture of vectors."""
+"""SVG drawings of graph attention."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _NODE, _ASKED = 11.0, 16.0  # radii of nodes, and of the first, which was asked 
 
 
 def network_map(network: GraphPanel) -> Markup:
-    """Return nodes at their places, coloured by group, with lines as thick as the weights by which one reads another.
+    """Return an SVG of nodes, coloured by group, with line widths proportional to attention weights.
 
-    Who reads the first node, which was asked for, is not drawn: its lines are what it reads.
+    The first node is the queried one: only its own attention is drawn, not that of other nodes to it.
     """
     places = network.places.tolist()
     lows = [min(place[axis] for place in places) for axis in (0, 1)]

@@ -1,4 +1,4 @@
-"""Page: one HTML file that needs no other, nor a network, nor a script to be read."""
+"""Self-contained HTML pages, readable offline and without scripts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PageSection:
     Attributes:
         name: the anchor, a single word.
         title: the heading.
-        body: what stands below it.
+        body: content below the heading.
     """
 
     name: str
@@ -40,9 +40,9 @@ def document(title: str, lead: str, head: Markup, sections: Sequence[PageSection
     Args:
         title: of the page.
         lead: a sentence below the title.
-        head: what stands above the first section.
-        sections: all parts, in order.
-        made: a line at the end: by which program, and when.
+        head: content above the first section.
+        sections: page sections in order.
+        made: footer line with program and date.
     """
     style, script, views = _asset("report.css") + view_style(), _asset("sort.js"), view_script()
     links = [element("a", section.title, href=f"#{section.name}") for section in sections]
@@ -81,7 +81,7 @@ def document(title: str, lead: str, head: Markup, sections: Sequence[PageSection
 
 
 def tiles(found: Sequence[tuple[str, str, str]]) -> Markup:
-    """Return the most important numbers of a page: the name of each, its value, and what belongs to it."""
+    """Return tiles of key figures: name, value and detail of each."""
     return element(
         "ul",
         [
@@ -108,7 +108,7 @@ def _asset(name: str) -> str:
 
 
 def _policy(*scripts: str) -> str:
-    """Return what the page may load: nothing but itself; the scripts that run are named by their hashes."""
+    """Return a Content-Security-Policy without external resources; scripts are allowed by hash."""
     digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     named = " ".join(f"'sha256-{digest}'" for digest in digests)
     return (

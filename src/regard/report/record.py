@@ -1,4 +1,4 @@
-"""Record of a training: what only the process that trained knew, in `report.json` of the run folder."""
+"""Training record: facts known only to the training process, saved as `report.json` in the run folder."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class TrainingRecord:
     """Circumstances of a training: command, warnings, time, versions, machine.
 
     Attributes:
-        command: as it was given.
+        command: command line of the training.
         ended: reason, step and time in words.
         finished: the day and hour.
-        seconds: of each activity, in the last part of the run.
-        counts: how often each took place.
-        warnings: all that were printed.
-        versions: of Python and of the packages that decide results.
+        seconds: duration per activity, since the run was last started or resumed.
+        counts: number of occurrences per activity.
+        warnings: all printed warnings.
+        versions: versions of Python and of packages that affect results.
         machine: system, processor, threads, accelerator.
     """
 
@@ -60,7 +60,7 @@ _RECORD = TypeAdapter(TrainingRecord)
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that decide results."""
+    """Return the versions of Python and of packages that affect results."""
     found = {"regard": __version__, "python": platform.python_version()}
     for name in _PACKAGES:
         try:
@@ -71,7 +71,7 @@ def versions() -> dict[str, str]:
 
 
 def machine() -> str:
-    """Return what computes: system, processor, threads, and the accelerator if there is one."""
+    """Return a description of the machine: system, processor, threads, and accelerator."""
     parts = [
         f"{platform.system()} {platform.machine()}",
         f"{os.cpu_count()} cores",

@@ -1,4 +1,4 @@
-"""Results of a run: the most important numbers, the table of all, and curves over the training."""
+"""Result sections of a report: key figures, table of all measures, and training curves."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def last_step(found: ReportData) -> int:
 
 
 def kept_step(found: ReportData) -> int | None:
-    """Return the step whose model is kept; None where it is an average, or where no checkpoint says it."""
+    """Return the step of the kept checkpoint; None for an average of checkpoints, or if unknown."""
     if found.recipe.train.average > 1:
         return None
     checkpoints = found.run.checkpoints()
@@ -96,7 +96,7 @@ def _curves(found: ReportData, name: str) -> list[Curve]:
 
 
 def _logged(found: ReportData) -> Iterator[tuple[str | Markup, ...]]:
-    """Yield the rows of the validation split, from the log: of the averaged model, or of the step that is kept."""
+    """Yield validation rows from the log, for the averaged model or the step of the kept checkpoint."""
     rows = [row for row in found.log if row["split"] in ("valid", AVERAGED)]
     if not rows or (found.split == "valid" and found.measured is not None):
         return

@@ -1,4 +1,4 @@
-"""Scales of charts: from numbers to places, and the ticks between."""
+"""Chart scales: mapping from numbers to coordinates, and ticks."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 WIDE = 20.0
-"""Values that lie further apart than this, by their ratio, are drawn on a logarithmic scale."""
+"""Ratio of the largest to the smallest value above which a scale is logarithmic."""
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Interval of numbers over an interval of places.
+    """Mapping of an interval of numbers to an interval of coordinates.
 
     Attributes:
         low, high: the numbers at both ends; `low < high`.
-        start, end: the places of them, in units of the picture.
-        step: between ticks; a factor of a logarithmic scale.
-        logarithmic: whether ratios, not differences, have equal lengths.
+        start, end: their coordinates.
+        step: distance of ticks; a factor on a logarithmic scale.
+        logarithmic: equal ratios, not differences, have equal lengths.
     """
 
     low: float
@@ -56,14 +56,14 @@ class Scale:
         return Scale(math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step, start, end, step)
 
     def place(self, value: float) -> float:
-        """Return the place of a number."""
+        """Return the coordinate of a number."""
         low, high, at = self.low, self.high, value
         if self.logarithmic:
             low, high, at = math.log10(low), math.log10(high), math.log10(max(value, low))
         return self.start + (at - low) / (high - low) * (self.end - self.start)
 
     def ticks(self) -> list[float]:
-        """Return round numbers between the ends, these included."""
+        """Return round tick values, including both ends."""
         if self.logarithmic:
             first, last = round(math.log10(self.low)), round(math.log10(self.high))
             every = max(1, -(-(last - first) // 6))
@@ -78,14 +78,14 @@ def _above(power: float) -> int:
 
 
 def _step(width: float, parts: int) -> float:
-    """Return the round step that divides a width into about so many parts."""
+    """Return a round step that divides a width into about `parts` parts."""
     raw = width / parts
     power = 10.0 ** math.floor(math.log10(raw))
     return next(factor * power for factor in _STEPS if factor * power >= raw * (1 - 1e-9))
 
 
 def tick_label(value: float) -> str:
-    """Return a number as a tick has it.
+    """Format a tick value.
 
     >>> [tick_label(value) for value in (0.0, 0.25, 1000.0, 12000.0, 2.5e6, 1e-05, 38.125)]
     ['0', '0.25', '1,000', '12k', '2.5M', '1e-05', '38.12']

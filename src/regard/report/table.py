@@ -10,7 +10,7 @@ from regard.report.markup import Markup, element, text
 def table(
     heads: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str | None = None, numbers: Sequence[int] = ()
 ) -> Markup:
-    """Return a table, in a box that scrolls where it is wider than the page.
+    """Return an HTML table, in a container that scrolls if the table is wider than the page.
 
     Args:
         heads: a heading per column.

@@ -1,4 +1,4 @@
-"""Model of a recipe: with fresh parameters, or as an outline that only checks its arguments."""
+"""Construction of a recipe's model: with initialised parameters, or without memory to check its arguments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from regard.tasks.word_vectors import freeze_vectors
 
 
 def make_model(recipe: Recipe, task: Task) -> nn.Module:
-    """Return the model of a recipe, with fresh parameters, and without gradients where it asks for none."""
+    """Return the model of a recipe with initialised parameters; parameters that the recipe freezes need no gradient."""
     model = build_model(recipe.model, *task.sizes, **task.fitted(recipe.model.arguments(scale=task.scale)))
     freeze_vectors(recipe, task, model)
     freeze(model, recipe.train.freeze)
@@ -28,13 +28,13 @@ def make_model(recipe: Recipe, task: Task) -> nn.Module:
 
 
 def build_model(section: Model, source_size: int, target_size: int | None, **arguments: Any) -> nn.Module:
-    """Return the model that a section describes.
+    """Build the model that a `model` section of a recipe describes.
 
     Args:
-        section: of the recipe.
+        section: the `model` section of the recipe.
         source_size: number of source ids, or width of the inputs.
-        target_size: number of target ids; None where source and target share them or there are none.
-        arguments: in place of those of the section, where any are given.
+        target_size: number of target ids; None if source and target share a vocabulary or there is no target.
+        arguments: replace all arguments of the section, if any are passed.
     """
     return construct(section.kind, imported(section.place), source_size, target_size, arguments or section.arguments())
 
@@ -43,7 +43,7 @@ def outline(recipe: Recipe) -> None:
     """Build the model of a recipe for a small vocabulary, without memory, to check its arguments.
 
     Raises:
-        ValueError: arguments that do not fit together.
+        ValueError: inconsistent arguments.
     """
-    with shapes_only():
+    with shapes_only():  # no memory is allocated for parameters
         build_model(recipe.model, *task_class(recipe.task).outline_sizes)

@@ -1,4 +1,4 @@
-"""Class weights: how much each class counts in training."""
+"""Class weights in the training loss."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from regard.memo import Memo
 
 @dataclass(frozen=True)
 class ClassWeights(Memo):
-    """A factor per class, in the order of the labels: the training loss of an example is multiplied by its class's.
+    """Loss weight per class, in label order: multiplies the training loss of each example of the class.
 
     >>> ClassWeights.balanced(np.array([6, 2])).factors             # N / (C n_c): their mean over the examples is 1
     (0.667, 2.0)
@@ -28,17 +28,17 @@ class ClassWeights(Memo):
 
     @staticmethod
     def balanced(counts: NDArray[np.int64]) -> ClassWeights:
-        """Return weights N / (C n_c) by which all classes count alike; 1 for a class without examples.
+        """Return weights N / (C n_c), which give each class the same total weight; 1 for a class without examples.
 
         Args:
-            counts: [C], how many examples to learn from each class has.
+            counts: [C], number of training examples per class.
         """
         present = int((counts > 0).sum())
         return ClassWeights(tuple(float(counts.sum() / (present * count)) if count else 1.0 for count in counts))
 
     @staticmethod
     def named(weights: Mapping[str, float], labels: Labels) -> ClassWeights:
-        """Return weights by label; 1 for labels without one.
+        """Return the specified weight of each label; 1 for labels that are not specified.
 
         Raises:
             DataError: a label that the data do not have.
@@ -49,5 +49,5 @@ class ClassWeights(Memo):
         return ClassWeights(tuple(float(weights.get(name, 1.0)) for name in labels.names))
 
     def on(self, device: torch.device) -> Tensor:
-        """Return the factors [C] on a device, copied there once: a CUDA graph must not record the copy."""
+        """Return the factors [C] on a device. The copy is cached, since a CUDA graph must not capture it."""
         return self.once(device, lambda given: torch.tensor(given.factors, device=device))

@@ -1,4 +1,4 @@
-"""Ensemble: several trained models as one."""
+"""Ensembles of trained models."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ Mean = Callable[[Sequence[Tensor]], Tensor]
 
 
 class PredictionEnsemble(nn.Module):
-    r"""Models of one task and one vocabulary that answer as one: the mean of what they say is likely.
+    r"""Ensemble of models with the same task and vocabulary: averages their predicted probabilities.
 
     .. math:: p(y) = \frac{1}{M} \sum_m p_m(y)
 
-    A whole batch at once for losses, labels and tags; step by step, as `regard.decode.Ensemble`, for texts. Alignments
-    are the mean over the models that have one, their heads averaged.
+    Computes all positions of a batch in parallel for losses, labels and tags, and decodes texts one token at a time
+    like `regard.decode.Ensemble`. Alignments are averaged over heads, then over the models that have attention.
 
     Args:
-        models: one or more, called alike.
-        mean: from the logits of each to those of all; None for the mean probability of a softmax.
+        models: one or more models with the same signature.
+        mean: combines the logits of the models into one tensor; None averages softmax probabilities.
 
     >>> import torch
     >>> from regard.models import Bahdanau
@@ -43,7 +43,7 @@ class PredictionEnsemble(nn.Module):
         self._ensemble = Ensemble(members)
 
     def forward(self, *inputs: Any) -> ModelOutput:
-        """Return the averaged output of the models; an `EnsembleState` among the inputs has a part per model."""
+        """Return the averaged output of the models; an `EnsembleState` among the inputs is split by model."""
         each: list[ModelOutput] = [
             model(*(one.parts[index] if isinstance(one, EnsembleState) else one for one in inputs))
             for index, model in enumerate(self.models)
@@ -55,19 +55,19 @@ class PredictionEnsemble(nn.Module):
         )
 
     def start(self, source: Tensor | None, lengths: Tensor | None = None, *, batch: int | None = None) -> EnsembleState:
-        """Return the state before the first token, of all models."""
+        """Return the initial decoding state of all models."""
         return self._ensemble.start(source, lengths, batch=batch)
 
     def step(self, token: Tensor, state: EnsembleState) -> Step:
-        """Read one token [B] by all models."""
+        """Advance all models by one token [B]."""
         return self._ensemble.step(token, state)
 
 
 class WindowedEnsemble(PredictionEnsemble):
-    """Language models that all carry their state from window to window."""
+    """Ensemble of language models that carry their state from window to window."""
 
     def carry(self, state: EnsembleState) -> EnsembleState:
-        """Return the state that the next window begins with, of each model."""
+        """Return the initial state of the next window for each model."""
         return EnsembleState(tuple(model.carry(part) for model, part in zip(self._members(), state.parts, strict=True)))
 
     def _members(self) -> list[Any]:
@@ -75,7 +75,7 @@ class WindowedEnsemble(PredictionEnsemble):
 
 
 def make_ensemble(models: Sequence[nn.Module], *, mean: Mean | None = None) -> nn.Module:
-    """Return one model of several, by the `mean` of their logits; a single one stays as it is."""
+    """Return an ensemble of several models, combined by `mean`; a single model is returned unchanged."""
     if len(models) == 1:
         return models[0]
     carrying = [hasattr(model, "carry") for model in models]
@@ -85,5 +85,5 @@ def make_ensemble(models: Sequence[nn.Module], *, mean: Mean | None = None) -> n
 
 
 def _heads_averaged(weights: Tensor) -> Tensor:
-    """[B, (H,) T, S] -> [B, T, S]."""
+    """Average weights over heads: [B, (H,) T, S] -> [B, T, S]."""
     return weights if weights.dim() == 3 else weights.mean(1)

@@ -1,4 +1,4 @@
-"""Controls of a study of attention: are the weights of a model of use elsewhere, and could others do?"""
+"""Control experiments for attention as explanation: an adversarially trained rival and a guided MLP."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from regard.tasks.build import make_model
 from regard.tasks.task import Task
 
 EQUAL, OWN, MINE, RIVALS = "equal weights", "its own weights", "the model's weights", "the rival's weights"
-"""Weights that a network without context reads by."""
+"""Weighting schemes that guide the context-free MLP."""
 
 
 @dataclass(frozen=True)
 class ExplainControls:
-    """Accuracies on the measured texts, and how far a rival comes.
+    """Results of the control experiments on the evaluation texts.
 
     Attributes:
         model: accuracy of the model itself.
-        rival: accuracy of a model that was trained to give its answers by other weights.
-        guided: accuracy of a network without context, by whose weights it reads.
-        rivalry: how much answers and weights of model and rival differ.
+        rival: accuracy of a model trained to give the same answers with different weights.
+        guided: accuracy of a context-free MLP, by the source of its attention weights.
+        rivalry: divergence of the answers and weights of model and rival.
     """
 
     model: float
@@ -38,7 +38,7 @@ class ExplainControls:
     rivalry: Rivalry
 
     def rows(self) -> list[tuple[str, str]]:
-        """Return the rows of a table."""
+        """Return the table rows: label and value."""
         return [
             ("accuracy of the model", f"{self.model:.3f}"),
             *(
@@ -51,7 +51,7 @@ class ExplainControls:
         ]
 
     def finding(self) -> str:
-        """Return what the controls allow one to claim."""
+        """Return a sentence that interprets the controls."""
         equal, mine, other = (self.guided[whose] for whose in (EQUAL, MINE, RIVALS))
         use = "help" if mine > equal else "do not help"
         return (
@@ -72,17 +72,17 @@ def controls(
     epochs: int = 8,
     seed: int = 0,
 ) -> ExplainControls:
-    """Train what a model is compared with, from minutes of one core for some thousand sentences.
+    """Train the control networks; takes minutes on one core for some thousand sentences.
 
     Args:
-        recipe: of the model, for a rival of the same class.
-        task: of the model.
+        recipe: recipe of the model; the rival has the same architecture.
+        task: task of the model.
         model: in evaluation mode.
-        train: examples that the networks learn from.
-        measured: examples that they are measured on.
-        strength: λ, the weight of the divergence of the rival's weights.
-        epochs: of each network.
-        seed: of each network.
+        train: training examples of the control networks.
+        measured: evaluation examples.
+        strength: λ, loss weight of the divergence between the attention weights of rival and model.
+        epochs: training epochs of each network.
+        seed: random seed of each network.
 
     Wiegreffe & Pinter 2019, "Attention is not not Explanation", sections 3.4 and 4.
     """
@@ -107,10 +107,10 @@ def controls(
 
 
 def _reader_of_words(subject: Subject) -> StagedSubject:
-    """Return a subject whose weights can guide a network that reads words one by one.
+    """Return the subject if its attention weights can guide a word-level MLP.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the subject has no weights over single words.
     """
     if not isinstance(subject, StagedSubject) or not subject.names or subject.unit != "word":
         raise ValueError("--controls is supported for classifiers that read words by one level of attention")
@@ -118,7 +118,7 @@ def _reader_of_words(subject: Subject) -> StagedSubject:
 
 
 def labelled(task: Task, subject: Subject, examples: Iterable[Example]) -> LabelledTexts:
-    """Return the texts of examples with the numbers of their answers; those with an unknown answer are left out."""
+    """Return the texts of examples with their class indices; skips examples with an unknown label."""
     found = [(task.ask(one.fields), task.references(one.fields)[0]) for one in examples]
     known = [(text, subject.names.index(answer)) for text, answer in found if answer in subject.names]
     texts = subject.read([text for text, _ in known])

@@ -1,4 +1,4 @@
-"""Parameters that training leaves as they begin."""
+"""Frozen parameters: excluded from training by name."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ def freeze(model: nn.Module, names: Sequence[str]) -> None:
 
     Args:
         model: the model of a recipe.
-        names: of modules, with all that they hold, or of parameters: `encoder`, `attention.score.weight`.
+        names: modules (with all their parameters) or single parameters: `encoder`, `attention.score.weight`.
 
     Raises:
-        ValueError: a name is none of the model, or nothing is left to train.
+        ValueError: a name matches nothing in the model, or no trainable parameter remains.
 
     >>> model = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 5))
     >>> freeze(model, ["0", "1.bias"])
@@ -36,7 +36,7 @@ def freeze(model: nn.Module, names: Sequence[str]) -> None:
 
 
 def _unknown(name: str, model: nn.Module) -> str:
-    """Return the sentence for a name that no part of a model has."""
+    """Return the error message for a name that matches no module or parameter."""
     known = [one for one, module in model.named_modules() if one and any(True for _ in module.parameters())]
     near = nearest(name, [*known, *(one for one, _ in model.named_parameters())])
     parts = ", ".join(one for one in known if "." not in one)

@@ -1,4 +1,4 @@
-"""Inputs and outputs of a task: parsing, predictions, their drawings, references and scores."""
+"""Inputs and outputs of a task: parsing, predictions, visualisations, references and scores."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class InputOutput(abc.ABC):
 
     Attributes:
         question: the input field.
-        answer: the field with the right answer; None where the text itself is (language models).
+        answer: the target field; None if the text is its own target (language models).
         unit: the loss is a mean per unit.
-        encoders: of each field.
+        encoders: encoder of each field.
     """
 
     question: ClassVar[str]
@@ -56,10 +56,10 @@ class InputOutput(abc.ABC):
     encoders: FieldEncoders
 
     def parse(self, given: Any) -> Any:
-        """Return an input as `predict` reads it: from a text, a mapping of fields, a path, or the bytes of a file.
+        """Parse an input of `predict`: a text, a mapping of fields, a path, or the bytes of a file.
 
         Raises:
-            TextError: it is none of these, or lacks a field.
+            TextError: unsupported type, or a missing field.
         """
         if isinstance(given, str):
             return given
@@ -78,16 +78,16 @@ class InputOutput(abc.ABC):
         raise TextError(f"{given!r} is not a text; give a string, a mapping of fields, a path or bytes")
 
     def is_blank(self, parsed: Any) -> bool:
-        """Return whether an input is a text without a word, which has a blank answer."""
+        """Return True for a blank text, whose answer is blank as well."""
         return self.answer is not None and isinstance(parsed, str) and not parsed.strip()
 
     @property
     def input_fields(self) -> tuple[str, ...]:
-        """Fields of an input of `predict`, in the order of the columns of a file."""
+        """Input fields of `predict`, in column order of a file."""
         return (self.question,)
 
     def ask(self, fields: Mapping[str, Value]) -> Any:
-        """Return the input that an example is, as `predict` takes it: several texts with tabs between."""
+        """Convert an example to an input of `predict`; several texts are joined by tabs."""
         found = [fields[name] for name in self.input_fields if name in fields]
         texts = [value if isinstance(value, str) else " ".join(value) for value in found]
         return texts[0] if len(texts) == 1 else "\t".join(" ".join(text.split("\t")) for text in texts)
@@ -105,30 +105,30 @@ class InputOutput(abc.ABC):
 
     @abc.abstractmethod
     def predict(self, model: Any, texts: Sequence[Any], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
-        """Return the n best answers to each input, independent of the batch that it is computed in.
+        """Return the n-best answers to each input, independent of the composition of its batch.
 
         Args:
-            model: what answers.
-            texts: the inputs as `parse` returns them: texts, in most tasks.
-            search: how answers are searched for; `n_best` of them.
+            model: the model, in evaluation mode.
+            texts: parsed inputs (see `parse`): texts, in most tasks.
+            search: search settings, including `n_best`.
             batch: inputs per batch.
         """
 
     def panels(self, model: Any, text: Any, search: Search, *, head: int | None = None) -> list[Panel]:
-        """Return the attention of a model that answers an input, to be drawn.
+        """Return panels of the attention weights that a model computes for an input.
 
-        Of an LSTMN also that of its tape, and of a Transformer that reads the input once all layers and heads.
+        Includes the tape of an LSTMN, and all layers and heads of a Transformer that processes the input in one pass.
 
         Args:
-            model: what answers.
-            text: the input, parsed.
-            search: how answers are looked for.
-            head: of the attention, from 1, where a task lets one be chosen; None for what it shows by itself.
+            model: the model, in evaluation mode.
+            text: the parsed input.
+            search: search settings.
+            head: attention head, from 1, in tasks that support the choice; None for the task's default.
         """
         no_head(head)
         with record_tapes(model, "encoder") as tapes, watched_heads(model) as seen:
             (found,) = self.predict(model, [text], search)[0][:1]
-        drawn, texts = found.drawn(), found.source.split("\t")  # two texts have a tab between
+        drawn, texts = found.drawn(), found.source.split("\t")  # a tab separates the two texts of a pair
         title = f"{' | '.join(map(isolated, texts))} → {isolated(found.text)}"
         shown = [] if drawn is None else [Panel(title, drawn[0], rows=drawn[1], columns=found.source_tokens)]
         if len(texts) == 1:
@@ -140,27 +140,27 @@ class InputOutput(abc.ABC):
         return shown
 
     def links(self, model: Any, predictions: Sequence[Prediction]) -> list[Links]:
-        """Return links between the words of each input and of its answer.
+        """Return word alignment links between each input and its answer.
 
         Args:
-            model: what answered.
+            model: the model that made the predictions.
             predictions: its answers.
 
         Raises:
-            ValueError: the task, or this model of it, links no words.
+            ValueError: the task or the model has no word alignment.
         """
         raise ValueError("answers of this task are not linked to words of the input; leave --align out")
 
     def subject(self, model: Any) -> Subject:
-        """Return a model as `regard explain` sees it: units of an input, weights over them, and an answer.
+        """Return the `Subject` of `regard explain`: input units, attention weights over them, and answer probabilities.
 
         Raises:
-            ValueError: the task, or this model of it, has no such weights.
+            ValueError: the task or the model has no attention weights over input units.
         """
         raise ValueError("answers of this task are not explained; those of classifiers, readers and translators are")
 
     def drawing(self, prediction: Prediction) -> Text | None:
-        """Return an answer drawn for a terminal, with where the model looked; None where there is nothing to draw."""
+        """Return a terminal rendering of an answer with its attention; None if there is nothing to draw."""
         drawn = prediction.drawn()
         if drawn is None:
             return None
@@ -168,7 +168,7 @@ class InputOutput(abc.ABC):
         return heat_map(weights, prediction.source_tokens, rows)
 
     def rendered(self, prediction: Prediction) -> Iterator[RenderableType]:
-        """Yield an answer for a terminal: its drawing, then input and answer, and the right one where it differs."""
+        """Yield an answer for a terminal: its drawing, input and answer, and the reference where it differs."""
         drawn, right = self.drawing(prediction), prediction.reference
         if drawn is not None:
             yield ""
@@ -179,78 +179,78 @@ class InputOutput(abc.ABC):
         yield f"{line}  (reference: {escape(isolated(str(right)))})" if wrong else line
 
     def shown_input(self, prediction: Prediction) -> str:
-        """Return the input of an answer as it is shown beside it."""
+        """Return the input in the form displayed beside its answer."""
         return prediction.source
 
     def samples(self, model: Any, texts: Sequence[str], search: Search) -> list[Prediction]:
-        """Return answers to look at, where there are no right ones to compare with."""
+        """Return sample outputs for tasks without references, such as continuations of a language model."""
         return []
 
     def output_set(self, texts: Iterable[str] | Path) -> Trie:
-        """Return a set of outputs, read once, that answers can be held to.
+        """Return a trie of allowed outputs for constrained decoding.
 
         Raises:
-            ValueError: answers of this task are not searched for.
+            ValueError: the task does not decode by search.
         """
         raise ValueError("only holds answers to a set of translations; this task does not translate, leave it out")
 
     def averaged(self, logits: Sequence[Tensor]) -> Tensor:
-        """Return the logits of several models, which answer together, as those of one: the mean probability."""
+        """Combine the logits of an ensemble by averaging probabilities."""
         return mean_log_probs(logits)
 
     def references(self, fields: Mapping[str, Value]) -> list[str]:
-        """Return all right answers to an example."""
+        """Return all references of an example."""
         assert self.answer is not None
         value = fields[self.answer]
         return [self.reference(value if isinstance(value, str) else " ".join(value))]
 
     def record(self, asked: str) -> str:
-        """Return the record that an input is, which metrics compare an answer with that count the facts of records."""
+        """Return the source record of an input, for metrics that count the facts of a record in the answer."""
         return asked
 
     def reference(self, text: str) -> str:
-        """Return a right answer as `predict` would write it."""
+        """Return a reference in the output format of `predict`."""
         return text
 
     def right(self, text: str, references: Sequence[str]) -> bool | None:
-        """Return whether an answer is one of the right ones, runs of spaces counted as one; None of numbers."""
+        """Return True if an answer matches a reference up to runs of spaces; None for numeric answers."""
         if self.constant is not None:
             return None
         return " ".join(text.split()) in {" ".join(reference.split()) for reference in references}
 
     def merges_equal_inputs(self, recipe: Recipe) -> bool:
-        """Return whether equal inputs are asked once, with all their right answers, when a model is measured."""
+        """Return True if evaluation merges equal inputs into one with all their references."""
         return False
 
     @property
     def constant(self) -> str | None:
-        """Answer that ignores the input, as a baseline of errors; None without one."""
+        """Constant answer for the baseline error; None without one."""
         return None
 
     def classes(self, text: str) -> list[str]:
-        """Return the classes that an answer names, to be counted one by one; none where answers are free text."""
+        """Return the class labels in an answer; none if answers are free text."""
         return []
 
     def class_scores(self, texts: Sequence[str], references: References) -> ClassScores | None:
-        """Return the scores of classes where an answer can name several at once; None of other answers."""
+        """Return scores per class for multi-label answers; None for other tasks."""
         return None
 
     def prediction_scores(self, predictions: Sequence[Prediction], references: References) -> dict[str, MetricResult]:
-        """Return scores of predictions beyond those of their texts, by name; none in most tasks.
+        """Return scores that need more than the predicted texts, by name; none in most tasks.
 
         Args:
             predictions: one per input.
-            references: the right answers to each input.
+            references: all references of each input.
         """
         return {}
 
     def likelihood_scores(self, split: Split, total: float, tokens: int) -> dict[str, MetricResult]:
-        """Return the scores that follow from the likelihood alone: perplexity of what generates text.
+        """Return scores derived from the likelihood: perplexity for tasks that generate text.
 
         Args:
-            split: what was measured.
-            total: -log p of all that is right, in nats.
-            tokens: the number of units.
+            split: the evaluated split.
+            total: summed negative log-likelihood of the targets, in nats.
+            tokens: number of units.
         """
         return {"perplexity": perplexity(total, tokens)} if self.unit == "token" else {}
 
@@ -266,7 +266,7 @@ class InputOutput(abc.ABC):
 
 
 def no_head(head: int | None) -> None:
-    """Refuse a head where there is none to choose."""
+    """Raise an error if a head is chosen for a task that does not support it."""
     if head is not None:
         raise ValueError("--head is supported for graph networks only; leave it out")
 
@@ -277,4 +277,5 @@ def mean_log_probs(logits: Sequence[Tensor]) -> Tensor:
     >>> mean_log_probs([torch.tensor([0.5, 0.5]).log(), torch.tensor([0.9, 0.1]).log()]).exp()
     tensor([0.7000, 0.3000])
     """
+    # log(Σ_m p_m / M) in the log domain, where small probabilities do not underflow
     return torch.stack([log_softmax(one) for one in logits]).logsumexp(0) - math.log(len(logits))

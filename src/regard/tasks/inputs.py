@@ -1,4 +1,4 @@
-"""Inputs of a trained model, each with its place: texts, lines of a file or its columns; and files to evaluate on."""
+"""Prediction inputs with their location (texts, file lines, file columns), and evaluation files."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Input(NamedTuple):
     """One input of `predict`.
 
     Attributes:
-        text: as the task reads it; "" for an unreadable one.
-        where: its place, `file:line`; None for a text of the command line.
-        problem: the reason why it cannot be read; None for a readable one.
+        text: the input in the task's format; "" if it is invalid.
+        where: its location, `file:line`; None for a text of the command line.
+        problem: error message of an invalid input; None if it is valid.
     """
 
     text: str
@@ -53,7 +53,7 @@ def texts(given: Iterable[str]) -> Iterator[Input]:
     """Yield inputs of the command line."""
     for text in given:
         shown = text.encode("utf-8", "replace").decode()
-        bad = lone_surrogate(text) is not None  # as Python marks bytes of the command line
+        bad = lone_surrogate(text) is not None  # Python decodes invalid UTF-8 of the command line to lone surrogates
         yield Input("", None, f"{shortened(shown)!r} has bytes that are not UTF-8") if bad else Input(text)
 
 
@@ -123,9 +123,9 @@ def file_inputs(recipe: Recipe, task: Task, path: Path, layout: FileLayout) -> I
 def answered(
     inputs: Sequence[Input], answer: Callable[[list[str]], Sequence[Answer]]
 ) -> Iterator[tuple[Input, Answer | None]]:
-    """Yield each input with its answer, in order; an input without an answer has a problem.
+    """Yield each input with its answer, in order; an input without an answer has its `problem` set.
 
-    An input that the model refuses is found by bisection, so that the others in its batch are answered all the same.
+    Bisects a batch that the model rejects, so that one invalid input does not prevent the answers to the others.
 
     >>> def shout(texts):
     ...     if "" in texts: raise TextError("nothing to say")
@@ -150,6 +150,7 @@ def _halved(
         if len(inputs) == 1:
             yield inputs[0]._replace(problem=str(problem)), None
             return
+        # k invalid inputs among n cost about k log n further calls instead of n.
         half = len(inputs) // 2
         yield from chain(_halved(inputs[:half], answer), _halved(inputs[half:], answer))
         return
@@ -157,14 +158,14 @@ def _halved(
 
 
 def check_inputs(texts: Sequence[Any], longest: int) -> None:
-    """Refuse a text that cannot be encoded, or one so long that an answer would take minutes or all memory.
+    """Reject texts that cannot be encoded, or are long enough to exhaust time or memory.
 
     Args:
-        texts: inputs as the task parses them; those that are not texts are not checked.
+        texts: parsed inputs; those that are not strings are not checked.
         longest: maximal number of characters, `decode.max_text`.
 
     Raises:
-        TextError: the first such text.
+        TextError: the first invalid text.
 
     >>> check_inputs(["a text", "another"], longest=6)
     Traceback (most recent call last):
@@ -185,11 +186,11 @@ def check_inputs(texts: Sequence[Any], longest: int) -> None:
 
 
 def file_overrides(recipe: Recipe, files: Sequence[Path], layout: FileLayout) -> list[str]:
-    """Return overrides of a run's recipe that make files its test split.
+    """Return recipe overrides that make files the test split of a run.
 
     Args:
         recipe: of the run.
-        files: one file, a folder, or source and target of pairs; none for the recipe's own split.
+        files: one file, a folder, or source and target files of pairs; none for the recipe's test split.
         layout: options of the command line.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Check that an input fits the learned positions of a model."""
+"""Length check of inputs against the learned positional embeddings of a model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from regard.specials import FRAME
 
 
 def max_text_length(model: Any) -> int | None:
-    """Return the maximal number of ids of a text, without a BERT's frame; None without learned positions.
+    """Return the maximum number of token ids, without BERT's `<s>` and `</s>`; None without learned positions.
 
     >>> max_text_length(BertEncoder(11, num_layers=1, max_length=32)), max_text_length(nn.Linear(2, 2))
     (30, None)
@@ -26,15 +26,15 @@ def max_text_length(model: Any) -> int | None:
 
 
 def check_text_lengths(model: Any, texts: Sequence[str], lengths: Sequence[int]) -> None:
-    """Check that texts are not longer than the learned positions of a model.
+    """Check that no text exceeds the learned positional embeddings of a model.
 
     Args:
-        model: what reads.
-        texts: as they were asked.
-        lengths: how many ids each has.
+        model: the model that encodes the texts.
+        texts: the original texts, for the message.
+        lengths: number of token ids per text.
 
     Raises:
-        TextError: the first text that is too long, how long it is and may be.
+        TextError: the first text that is too long, with its length and the maximum.
     """
     most = max_text_length(model)
     for text, length in zip(texts, lengths, strict=True):

@@ -1,4 +1,4 @@
-"""Loss of a batch."""
+"""Losses of a batch: cross-entropy over tokens, and over a copying vocabulary."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Outputs(NamedTuple):
 
     Attributes:
         logits: [..., V].
-        counts: [...], True where there is a target.
+        counts: [...], True at positions with a target, False at padding.
     """
 
     logits: Tensor
@@ -27,12 +27,12 @@ class Loss(NamedTuple):
     """Sums over the tokens (or labels) of a batch.
 
     Attributes:
-        total: what is minimised, with gradient: smoothed cross-entropy and whatever the model adds.
-        nll: -log p of what is right, without smoothing: what perplexity is made of.
-        tokens: how many there were.
-        state: what the next window of the text begins with; None for examples.
-        attended: what the model looked at; None without attention.
-        outputs: predicted distributions, of tasks with R-Drop.
+        total: the training objective, with gradient: smoothed cross-entropy plus auxiliary losses of the model.
+        nll: negative log-likelihood of the targets without smoothing, from which perplexity is computed.
+        tokens: number of targets.
+        state: initial state of the next window; None for independent examples.
+        attended: attention of the model; None without attention.
+        outputs: predicted distributions; set only in tasks that support R-Drop.
     """
 
     total: Tensor
@@ -44,13 +44,13 @@ class Loss(NamedTuple):
 
 
 def copy_loss(log_probs: Tensor, target: Tensor, *, size: int, padding: int, smoothing: float) -> tuple[Tensor, Tensor]:
-    """Cross-entropy of an extended vocabulary: smoothed over the words that every source has, and plain.
+    """Cross-entropy over a copying vocabulary: label-smoothed over the shared words only, and unsmoothed.
 
     Args:
-        log_probs: [B, T, V + S], `regard.models.Copying`; -inf where a source extends the vocabulary by no word.
+        log_probs: [B, T, V + S], `regard.models.Copying`; -inf at copy slots that a source does not use.
         target: [B, T] ids.
         size: V.
-        padding: the id that does not count.
+        padding: padding id, ignored in both sums.
         smoothing: ε, spread over V.
 
     >>> import torch
@@ -59,6 +59,7 @@ def copy_loss(log_probs: Tensor, target: Tensor, *, size: int, padding: int, smo
     (tensor(1.0397), tensor(0.6931))
     """
     counts = target != padding
+    # [B, T, V + S] -> [B, T]; masked_fill, since padding may have log-probability -inf and inf * 0 is NaN
     nll = -log_probs.gather(2, target.unsqueeze(2)).squeeze(2).masked_fill(~counts, 0.0).sum()
     if not smoothing:
         return nll, nll.detach()
@@ -69,25 +70,25 @@ def copy_loss(log_probs: Tensor, target: Tensor, *, size: int, padding: int, smo
 def token_loss(
     logits: Tensor, target: Tensor, *, padding: int, smoothing: float = 0.0, weights: ClassWeights | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Cross-entropy summed over all that is not padding: smoothed, and plain.
+    """Cross-entropy summed over all targets except padding: label-smoothed, and unsmoothed.
 
-    With smoothing ε the target is 1 - ε on the right one and ε / V on each of V (Szegedy et al. 2016). The plain one
-    has no gradient.
+    The smoothed target has 1 - ε on the correct class plus ε / V on all V classes (Szegedy et al. 2016). The
+    unsmoothed sum has no gradient.
 
     Args:
         logits: [..., V].
         target: [...] ids.
-        padding: the id that does not count.
+        padding: padding id, ignored in both sums.
         smoothing: ε.
-        weights: of the classes; the first sum counts each target with the weight of its class, the plain one does not.
+        weights: class weights; applied to the smoothed sum only.
 
     >>> import torch
     >>> logits = torch.zeros(1, 2, 4)
     >>> token_loss(logits, torch.tensor([[1, 0]]), padding=0, smoothing=0.1)       # log 4, the second is padding
     (tensor(1.3863), tensor(1.3863))
     """
-    counts = (target != padding).flatten()
-    places = target.flatten().masked_fill(~counts, 0)
+    counts = (target != padding).flatten()  # [N]
+    places = target.flatten().masked_fill(~counts, 0)  # [N]; any valid class at padding, where the weight is 0
     rows = logits.flatten(0, -2)  # [N, V]
     if weights is None:
         return cross_entropy(rows, places, counts, smoothing=smoothing)

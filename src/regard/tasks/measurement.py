@@ -1,4 +1,4 @@
-"""Measurement of a model on a split: loss and metrics, for validation, test and `regard evaluate`."""
+"""Evaluation of a model on a split: loss and metrics, for validation, test and `regard evaluate`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from regard.tasks.prediction import Prediction
 from regard.tasks.splits import Split
 from regard.tasks.task import MEASURED, Task
 
-_FLATNESS_BATCHES = 4  # batches in which the flatness of attention is measured
+_FLATNESS_BATCHES = 4  # number of batches for the flatness of attention, an average that needs few samples
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,13 @@ class Measurement:
     """Loss, metrics and predictions of a model on a split.
 
     Attributes:
-        loss: mean -log p of what is right, in nats, given the right ones before it.
-        scores: perplexity of what generates text, and the metrics, by name.
-        predictions: the best answer to each example; of a language model, some continuations.
-        flatness: mean entropy of attention over that of a uniform row, 0 to 1; None without attention.
-        confusion: of the classes of answers that are labels; None of others.
-        label_scores: of answers that can have several labels at once; None of others.
-        loss_unit: of the loss.
+        loss: mean negative log-likelihood of the targets with teacher forcing, in nats.
+        scores: perplexity (in tasks that generate text) and metrics, by name.
+        predictions: the best answer to each example; for a language model, some continuations.
+        flatness: mean entropy of attention relative to a uniform distribution, 0 to 1; None without attention.
+        confusion: confusion matrix of label answers; None for other answers.
+        label_scores: scores per label of multi-label answers; None for other answers.
+        loss_unit: unit of the loss.
     """
 
     loss: float
@@ -52,7 +52,7 @@ class Measurement:
 
     @property
     def classes(self) -> ClassScores | None:
-        """Precision, recall and F1 of each class; None where answers name no classes."""
+        """Precision, recall and F1 per class; None if answers are not class labels."""
         return self.label_scores if self.confusion is None else self.confusion.scores()
 
     def values(self) -> dict[str, float]:
@@ -70,16 +70,16 @@ def measure(
     engine: Any = None,
     final: bool = True,
 ) -> Measurement:
-    """Return the loss of a model on a split, and the metrics of its predictions.
+    """Compute the loss of a model on a split, and the metrics of its predictions.
 
     Args:
-        model: restored to its mode, training or evaluation.
-        task: loss and predictions.
-        split: the data.
-        recipe: metrics, search, and windows of long texts.
+        model: the model; its training or evaluation mode is restored afterwards.
+        task: computes losses and predictions.
+        split: the evaluated data.
+        recipe: defines metrics, search settings, and windows of long texts.
         samples: number of continuations of a language model.
-        engine: what answers in the model's place: an `Engine`, or the model in eight bits; None for the model.
-        final: training is over, so that scores which take long are measured as well.
+        engine: predicts instead of the model: an `Engine`, or the quantised model; None for the model itself.
+        final: also compute slow scores, which are skipped during training.
 
     Raises:
         NotFiniteError: the loss of a batch is not finite; the message names the module.
@@ -114,8 +114,9 @@ def _likelihood(model: nn.Module, task: Task, feed: Feed) -> tuple[float, int, f
         for number in range(feed.per_epoch):
             batch = feed.batch(BatchPosition(0, number)).to(device)
             loss = task.loss(model, batch, state=state)
-            nll = float(loss.nll.double())
+            nll = float(loss.nll.double())  # synchronises the device, and sums batches in float64
             if not math.isfinite(nll):
+                # Only after a failure is the batch repeated with hooks, which would slow down every batch.
                 where = locate(model, partial(task.loss, model, batch, state=state))
                 raise NotFiniteError(
                     f"the loss of a validation is not finite: it arose in {where}, in batch {number} "
@@ -130,7 +131,7 @@ def _likelihood(model: nn.Module, task: Task, feed: Feed) -> tuple[float, int, f
 
 
 def _answers(model: Any, task: Task, split: Split, recipe: Recipe) -> Measurement:
-    """Return predictions, metrics, and scores per class where there are classes; no loss."""
+    """Return predictions, metrics and, for class labels, scores per class; without the loss."""
     inputs, references = inputs_and_references(task, split, recipe)
     found = task.predict(model, inputs, recipe.search(), batch=MEASURED)
     best = [replaced(answers[0], reference=" / ".join(right)) for answers, right in zip(found, references, strict=True)]
@@ -146,19 +147,19 @@ def _answers(model: Any, task: Task, split: Split, recipe: Recipe) -> Measuremen
 def metric_targets(
     metric: Metric, task: Task, inputs: Sequence[str], references: Sequence[Sequence[str]]
 ) -> Sequence[Sequence[str]]:
-    """Return what a metric compares answers with: the references, or the record that each input is."""
+    """Return the targets of a metric: the references, or the source record of each input."""
     return [[task.record(asked)] for asked in inputs] if metric.compares == "records" else references
 
 
 def hypotheses(metric: Metric, answers: Sequence[Prediction]) -> Hypotheses:
-    """Return what a metric compares with the references: the text of each answer, or its ranking."""
+    """Return the hypotheses of a metric: the text of each answer, or its ranking."""
     if metric.compares != "rankings":
         return [one.text for one in answers]
     return [(one.text,) if one.ranking is None else one.ranking for one in answers]
 
 
 def _baseline(task: Task, metrics: Sequence[Metric], references: list[list[str]]) -> dict[str, MetricResult]:
-    """Return the errors of a constant prediction, where a task has one."""
+    """Return the metrics of the task's constant prediction, if it defines one."""
     if task.constant is None:
         return {}
     texts = [task.constant] * len(references)
@@ -167,7 +168,7 @@ def _baseline(task: Task, metrics: Sequence[Metric], references: list[list[str]]
 
 
 def _confusion(task: Task, texts: list[str], references: list[list[str]]) -> Confusion | None:
-    """Return the confusion matrix; None where answers are free text."""
+    """Return the confusion matrix; None if answers are free text."""
     found = Confusion.of(
         pair
         for text, right in zip(texts, references, strict=True)
@@ -179,13 +180,13 @@ def _confusion(task: Task, texts: list[str], references: list[list[str]]) -> Con
 def inputs_and_references(task: Task, split: Split, recipe: Recipe) -> tuple[list[str], list[list[str]]]:
     """Return the inputs of a split, and the references of each."""
     assert task.answer is not None
-    both = [(task.ask(one.fields), task.references(one.fields)) for one in split.examples]  # each is read or made once
+    both = [(task.ask(one.fields), task.references(one.fields)) for one in split.examples]  # read once
     inputs, references = [asked for asked, _ in both], [right for _, right in both]
     return group_references(inputs, references) if task.merges_equal_inputs(recipe) else (inputs, references)
 
 
 def group_references(inputs: list[str], references: list[list[str]]) -> tuple[list[str], list[list[str]]]:
-    """Return each input once, with all its references.
+    """Merge equal inputs and collect all their references.
 
     >>> group_references(["read", "cat", "read"], [["R IY D"], ["K AE T"], ["R EH D"]])
     (['read', 'cat'], [['R IY D', 'R EH D'], ['K AE T']])
@@ -197,7 +198,8 @@ def group_references(inputs: list[str], references: list[list[str]]) -> tuple[li
 
 
 def _flatness(attended: Weights, lengths: Tensor) -> float:
-    """Return the entropy of attention rows over that of a uniform row, averaged."""
+    """Return the mean entropy of attention rows relative to a uniform distribution over the source."""
     entropy = attended.entropy()
+    # Entropy of a uniform row is log S; the clamp avoids a division by log 1 = 0.
     even = lengths.clamp(min=2).double().log().view(-1, *([1] * (entropy.dim() - 1)))
     return float((entropy.double() / even).mean())

@@ -1,4 +1,4 @@
-"""Locator of the first module whose output is not finite."""
+"""Locator of the first module with a non-finite output."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from regard.data.batching.batch import Batch
 
 
 class NotFiniteError(ArithmeticError):
-    """Loss that is not finite; the message names the module and the batch where it arose."""
+    """Non-finite loss; the message names the module and the batch where it occurred."""
 
 
 def locate(model: nn.Module, run: Callable[[], Any]) -> str:
-    """Run again and name the first module whose output is not finite.
+    """Run the model again with forward hooks and return the name of the first module with a non-finite output.
 
     >>> class Broken(nn.Module):
     ...     def forward(self, x):
@@ -42,7 +42,7 @@ def locate(model: nn.Module, run: Callable[[], Any]) -> str:
 
 
 def describe_examples(batch: Batch, question: str) -> str:
-    """Return the first examples of a batch, or rows of one long text, for a message."""
+    """Return an excerpt of the first examples of a batch, or of the rows of one long text, for a message."""
     what = "examples" if batch.begins and f"{question}_lengths" in batch else "rows"
     return f"{what} {', '.join(map(str, batch.indices[:5]))} ..."
 
@@ -56,7 +56,7 @@ def _watcher(name: str, module: nn.Module, guilty: list[str]) -> Callable[[nn.Mo
 
 
 def _tensors(output: Any) -> list[Tensor]:
-    """Return the floating-point tensors of an output, also inside tuples and records."""
+    """Return the floating-point tensors of an output, including those nested in tuples and dataclasses."""
     if isinstance(output, Tensor):
         return [output] if output.is_floating_point() else []
     if isinstance(output, tuple | list):

@@ -1,4 +1,4 @@
-"""Set of outputs that a model is restricted to."""
+"""Output sets for constrained decoding."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def output_set(outputs: Iterable[str] | Path, tokenizer: Tokenizer) -> Trie:
 
     Args:
         outputs: the texts, or a file with one on each line.
-        tokenizer: of what is written.
+        tokenizer: tokenizer of the target.
 
     Raises:
-        DataError: there are none, or one that the model cannot say; by file and line, or by its number.
+        DataError: the set is empty, or an output cannot be encoded; with file and line, or its index.
 
     >>> tokenizer = Tokenizer.train(["yes", "no"], kind="characters")
     >>> output_set(["yes", "no"], tokenizer).longest          # with its end
@@ -53,12 +53,12 @@ def output_set(outputs: Iterable[str] | Path, tokenizer: Tokenizer) -> Trie:
 
 
 def search_within(search: Search, trie: Trie) -> Search:
-    """Return a search restricted to the lengths of a set of outputs, with nothing forbidden."""
+    """Return a search limited to the lengths of an output set, without banned tokens."""
     return replace(search, min_length=1, max_length=trie.longest, min_ratio=None, max_ratio=None, forbid=())
 
 
 def _placed(outputs: Iterable[str] | Path) -> Iterator[tuple[str, str]]:
-    """Yield each text with its place."""
+    """Yield each text with its location for messages."""
     if not isinstance(outputs, Path):
         yield from ((f"only, text {number}", text) for number, text in enumerate(outputs, start=1))
         return

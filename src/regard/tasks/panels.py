@@ -1,4 +1,4 @@
-"""Panels of self-attention: over the tapes of an LSTMN, over the layers of a BERT, and of all layers and heads."""
+"""Self-attention panels: tapes of an LSTMN, layers of a BERT, and all layers and heads of a Transformer."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from regard.view.text import isolated
 
 @contextmanager
 def record_tapes(model: Any, part: str) -> Iterator[list[Tensor]]:
-    """Yield a list that holds, once a model has read one text inside, the weights [T, T] of each layer's tape.
+    """Yield a list that is filled with the weights [T, T] of each layer's tape when a model processes one text inside.
 
     Args:
-        model: any; without an LSTMN nothing is found.
-        part: where in the model the tapes are: `"encoder"`.
+        model: any model; the list stays empty without an LSTMN.
+        part: attribute of the model that contains the tapes: `"encoder"`.
 
     >>> from regard.models import build
     >>> model = build("lstmn_lm", 11, embedding_dim=3, hidden_dim=5, num_layers=2, window=2)
@@ -55,7 +55,7 @@ def record_tapes(model: Any, part: str) -> Iterator[list[Tensor]]:
 
 
 def tape_panels(tapes: Sequence[Tensor], text: str, words: Sequence[str]) -> list[Panel]:
-    """Return a panel per layer: a row per word, a column per word that it can attend to."""
+    """Return a panel per layer, with a row per word and a column per word it can attend to."""
     named = tuple(words) if tapes and len(words) == len(tapes[0]) else ()
     layers = [""] if len(tapes) == 1 else [f", layer {number}" for number in range(1, len(tapes) + 1)]
     return [
@@ -65,28 +65,28 @@ def tape_panels(tapes: Sequence[Tensor], text: str, words: Sequence[str]) -> lis
 
 
 def _placed(reads: Sequence[Weights]) -> Tensor:
-    """Return weights [T, T] of successive reads of a growing tape, each at its positions."""
+    """Stack the weights of successive steps over a growing tape, aligned by position: [T, T]."""
     rows = [read.weights()[0].float().cpu() for read in reads]
     return torch.cat([F.pad(row, (place - row.shape[-1], len(rows) - place)) for place, row in enumerate(rows)])
 
 
 def layers_panel(encoder: BertEncoder, tokenizer: Tokenizer, text: str, *, title: str, pooling: str) -> Panel:
-    """Return a panel with a row per layer, the mean of its heads, over the text in its frame.
+    """Return a panel with a row per layer, averaged over heads, and a column per token including `<s>` and `</s>`.
 
     Args:
-        encoder: what reads.
-        tokenizer: of the text.
-        text: one, or two with a tab between.
-        title: of the panel.
-        pooling: `"last"` shows what `<s>` looks at, which the label is of; any other what the words look at, the mean.
+        encoder: the BERT encoder.
+        tokenizer: its tokenizer.
+        text: one text, or two separated by a tab.
+        title: title of the panel.
+        pooling: `"last"` shows the attention of `<s>`, from which the label is predicted; others the mean over words.
     """
     ids = tokenizer.encode(text) or [UNK]
     with torch.inference_mode(), capture(encoder) as seen:
         encoder(torch.tensor([ids], device=next(encoder.parameters()).device))
-    looked = [calls[0].weights()[0].mean(0).float().cpu() for calls in seen.values()]  # of each layer [T, T]
+    looked = [calls[0].weights()[0].mean(0).float().cpu() for calls in seen.values()]  # [T, T] per layer
     return Panel(
         title,
-        torch.stack([_looking(weights, pooling) for weights in looked]),
+        torch.stack([_looking(weights, pooling) for weights in looked]),  # [L, T]
         along="<s> looks at" if pooling == "last" else "words look at, the mean",
         rows=tuple(f"layer {number}" for number in range(1, len(looked) + 1)),
         columns=tuple(tokenizer.tokens([BOS, *ids, EOS])),
@@ -100,13 +100,13 @@ def _looking(weights: Tensor, pooling: str) -> Tensor:
 def head_panels(
     model: nn.Module, run: Callable[[], object], rows: Sequence[str], columns: Sequence[str] | None = None
 ) -> list[HeadsPanel]:
-    """Return a panel for each kind of attention in a model that has several layers or heads of it.
+    """Return a panel per kind of attention with several layers or heads.
 
     Args:
-        model: any; one with nothing but single maps has none.
-        run: lets the model read one text, once.
-        rows: tokens that go into what writes, or of the only text.
-        columns: tokens that are read; None for the same text.
+        model: any model; there are no panels if every kind has a single map.
+        run: runs the model once on one text.
+        rows: decoder input tokens, or those of the only text.
+        columns: source tokens; None for the same text.
     """
     with torch.inference_mode(), watched_heads(model) as seen:
         run()
@@ -115,7 +115,7 @@ def head_panels(
 
 @contextmanager
 def watched_heads(model: Any) -> Iterator[Captured]:
-    """Yield what is captured of a model, queries and keys included; nothing of one that does not attend."""
+    """Capture weights, queries and keys of a model; the capture is empty without attention."""
     if not isinstance(model, nn.Module) or not any(isinstance(module, CapturableModule) for module in model.modules()):
         yield Captured(())
         return
@@ -126,14 +126,14 @@ def watched_heads(model: Any) -> Iterator[Captured]:
 def seen_heads(
     seen: Captured, rows: Sequence[str], columns: Sequence[str] | None = None, *, title: str = ""
 ) -> list[HeadsPanel]:
-    """Return a panel for each kind of attention with several layers or heads; none of one that went step by step.
+    """Return a panel per kind of attention with several layers or heads; none for incremental decoding.
 
     Args:
-        seen: of a model that has run once.
+        seen: the capture of a single run.
         rows, columns: as in `head_panels`.
-        title: in front of the name of each kind.
+        title: prefix of each panel's title.
     """
     if any(len(calls) > 1 or name.startswith("models.") for name, calls in seen.items()):
-        return []  # steps and the models of an ensemble are no layers of one model
+        return []  # several calls are decoding steps or ensemble members, not layers of one model
     found = [panel for panel in panels_by_kind(seen, rows, columns) if panel.weights[..., 0, 0].numel() > 1]
     return [replace(panel, title=f"{title}: {panel.title}") if title else panel for panel in found]

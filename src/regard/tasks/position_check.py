@@ -1,4 +1,4 @@
-"""Check of learned positions: a table has a row for every token that a model will meet."""
+"""Length check of a dataset against the learned positional embeddings of a model."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from regard.tasks.task import Task
 def check_positions(
     model: nn.Module, recipe: Recipe, task: Task, splits: Mapping[str, Split | None], dropped: Collection[int] = ()
 ) -> None:
-    """Check that learned positions reach as far as texts do; other positions have no end.
+    """Check that learned positional embeddings cover all texts; other positions have no limit.
 
-    What the recipe itself says, windows and the length of outputs, was looked at when it was read
-    (`regard.recipes.checks`).
+    Limits that follow from the recipe alone (windows, output length) are checked when it is parsed, in
+    `regard.recipes.checks`.
 
     Args:
-        model: of the recipe, its tables; on any device.
-        recipe: whether texts are read in windows.
-        task: which texts are read and written.
-        splits: the texts.
-        dropped: examples of the split train that no batch has room for.
+        model: model of the recipe, on any device.
+        recipe: determines whether texts are split into windows.
+        task: encodes sources and targets.
+        splits: the data.
+        dropped: training examples that exceed the batch size and are skipped.
 
     Raises:
-        RecipeError: what is longer, and which key to change.
+        RecipeError: a text is too long; the message names the key to change.
     """
     if isinstance(model, Copying):
         model = model.model
@@ -52,7 +52,7 @@ def check_positions(
 def _check(
     part: nn.Module, recipe: Recipe, read: Sequence[tuple[str, int]], samples: Sequence[tuple[str, int]] = ()
 ) -> None:
-    """Check one part of a model against what it reads, and against samples, which no encoder frames."""
+    """Check one part of a model against its texts, and against samples, which have no BERT frame."""
     tables = [len(module.table) for module in part.modules() if isinstance(module, LearnedPositions)]
     if not tables:
         return
@@ -64,12 +64,12 @@ def _check(
 
 
 def _framed(module: BertEncoder | Bert) -> int:
-    """Ids that a BERT reads beside the text: its frame, and an end between the two parts of a window."""
+    """Number of special tokens of a BERT input: `<s>`, `</s>`, and a separator between the two parts of a window."""
     return FRAME if isinstance(module, BertEncoder) else int(module.next_map is not None)
 
 
 def _learned(arguments: Mapping[str, Any], size: int) -> tuple[str, ...] | None:
-    """The keys to the part of a model that has learned positions, `size` of them; None if there is none."""
+    """Recipe keys of the part of a model with `size` learned positions; None if there is none."""
     learned = arguments.get("positions") == "learned" or arguments.get("kind") == "bert"
     if learned and arguments.get("max_length") == size:
         return ()

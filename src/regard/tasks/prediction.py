@@ -1,4 +1,4 @@
-"""Prediction: an answer of a model."""
+"""Predictions of a model, with scores, tokens and attention."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ class Prediction:
     """One answer, with its score, its tokens and their attention.
 
     Attributes:
-        source: the text that was asked.
+        source: the input text.
         text: the answer.
-        score: what it was ranked by.
-        penalty: the formula of the score, of what was searched for: `Σ log p / ((5 + n) / 6)^0.6`; None for others.
-        source_tokens: the pieces of the source.
-        tokens: the pieces of the answer, the end among them if it was reached.
-        log_probs: of each piece.
-        alignment: [T, S], the weight of piece t on source piece s; of a label [r, S], a row for each hop; None without
-            attention.
-        finished: whether the end was reached.
-        reference: what would have been right, several with " / " between; None where nobody said.
-        labels: the labels that the answer consists of, of a text that can have several; None for others.
-        scores: the probability of every label of such a text, by name.
-        links: between words of the source and of the answer (`Task.links`); None where nobody asked.
-        ranking: all that was found, best first, of an answer that is the first of a ranking; None for others.
-        confidence: the calibrated probability that the answer is right; None where nothing was calibrated.
+        score: the score of its ranking.
+        penalty: formula of the score in beam search, `Σ log p / ((5 + n) / 6)^0.6`; None without a search.
+        source_tokens: tokens of the source.
+        tokens: tokens of the answer, including EOS if it was reached.
+        log_probs: log-probability per token.
+        alignment: [T, S], attention weight of answer token t on source token s; for a label [r, S], one row per hop;
+            None without attention.
+        finished: True if EOS was reached.
+        reference: the references, joined by " / "; None if unknown.
+        labels: predicted labels in multi-label classification; None otherwise.
+        scores: probability of every label in multi-label classification, by name.
+        links: word alignment links between source and answer (`Task.links`); None if not requested.
+        ranking: all candidates, best first, in ranking tasks; None otherwise.
+        confidence: calibrated probability that the answer is correct; None without calibration.
     """
 
     source: str
@@ -54,14 +54,13 @@ class Prediction:
     links: Links | None = None
 
     def said(self) -> str:
-        """Return the answer for people: no label of several is an answer too."""
+        """Return the answer in readable form; an empty set of labels is a valid answer as well."""
         return "(no label)" if self.labels == () else self.text
 
     def drawn(self) -> tuple[Tensor, tuple[str, ...]] | None:
-        """Return the weights [R, S] to draw, and a name per row; None without attention.
+        """Return the weights [R, S] to draw and the row names; None without attention.
 
-        A row is a piece of the answer. Of a label that was found in several hops there is a row for each of them, and
-        one for their mean.
+        A row is a token of the answer. A label predicted in several hops has one row per hop, and one for their mean.
 
         >>> import torch
         >>> Prediction("a gem", "good", 0.0, ("a", "gem"), ("good",), (0.0,), torch.eye(2)).drawn()
@@ -75,7 +74,7 @@ class Prediction:
         return torch.cat((self.alignment, self.alignment.mean(0, keepdim=True))), (*hops, "all")
 
     def as_json(self, *, alignment: bool = False) -> dict[str, Any]:
-        """Return plain values, for JSONL."""
+        """Return JSON-serialisable values, for JSONL."""
         row: dict[str, Any] = {"source": self.source, "text": self.text, "score": self.score}
         if self.penalty is not None:
             row["penalty"] = self.penalty

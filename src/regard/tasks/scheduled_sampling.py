@@ -1,8 +1,8 @@
-"""Remedies for exposure bias: a decoder that is trained on its own mistakes, or on none of its words for granted.
+"""Remedies for exposure bias: scheduled sampling, word dropout and corruption of decoder inputs.
 
-Teacher forcing feeds the right previous word at every step, so the model never sees what its own mistakes look like.
-Three remedies of the notes: feed its own predictions more and more often (scheduled sampling), leave out some of the
-words it is fed (word dropout), or replace some by others (corruption).
+Teacher forcing feeds the gold previous token at every step, so the model never trains on inputs that follow its own
+errors. Three remedies: feed its own predictions with rising probability (scheduled sampling), replace some inputs by
+the unknown token (word dropout), or replace some by random tokens (corruption).
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Decay = Literal["exponential", "inverse_sigmoid", "linear"]
 
 @dataclass(frozen=True)
 class ScheduledSampling:
-    """With probability ε the right word is fed, else the model's own; ε falls with the *updates* i.
+    """Schedule of the probability ε of feeding the gold token instead of a prediction; ε decays with the *updates* i.
 
         exponential      ε = k^i                  k < 1
         inverse_sigmoid  ε = k / (k + exp(i / k))  k >= 1
         linear           ε = max(floor, c - k i)
 
-    Counted in epochs, the inverse sigmoid hardly moves: that is a frequent mistake.
+    Counting i in epochs, a frequent mistake, leaves the inverse sigmoid nearly constant.
 
     Bengio et al. 2015, "Scheduled Sampling for Sequence Prediction with Recurrent Neural Networks", section 2.4.
 
@@ -58,7 +58,7 @@ class ScheduledSampling:
 
 
 def corrupt_words(tokens: Tensor, probability: float, *, vocabulary: int, first: int, keep: tuple[int, ...]) -> Tensor:
-    """Replace each decoder input with this probability by a random word, `first` to `vocabulary` - 1.
+    """Replace each decoder input with the given probability by a random token id from `first` to `vocabulary` - 1.
 
     >>> corrupt_words(torch.tensor([[2, 7, 8]]), 1.0, vocabulary=5, first=4, keep=(0, 2))
     tensor([[2, 4, 4]])
@@ -70,12 +70,12 @@ def corrupt_words(tokens: Tensor, probability: float, *, vocabulary: int, first:
 
 @dataclass(frozen=True)
 class Exposure:
-    """Replacements for the right words as decoder inputs in training.
+    """Perturbations of the decoder inputs in training.
 
     Attributes:
         sampling: scheduled sampling; None for pure teacher forcing.
-        word_dropout: how often a word becomes unknown.
-        corruption: how often a word becomes a random one.
+        word_dropout: probability of replacing an input by the unknown token.
+        corruption: probability of replacing an input by a random token.
     """
 
     sampling: ScheduledSampling | None = None
@@ -84,7 +84,7 @@ class Exposure:
 
     @classmethod
     def of(cls, recipe: Recipe) -> Exposure:
-        """Return the remedies of a recipe."""
+        """Return the perturbations that a recipe configures."""
         given = recipe.train.exposure
         sampling = None if given.sampling is None else ScheduledSampling(**given.sampling.model_dump())
         return cls(sampling, given.word_dropout, given.corruption)
@@ -94,7 +94,7 @@ class Exposure:
         return 1.0 if self.sampling is None else self.sampling.teacher(update)
 
     def disturbed(self, given: Tensor, *, vocabulary: int) -> Tensor:
-        """Return the decoder's input with word dropout and corruption."""
+        """Return decoder inputs with word dropout and corruption applied."""
         if self.word_dropout:
             given = drop_words(given, self.word_dropout, keep=(PAD, BOS))
         if self.corruption:
@@ -104,15 +104,15 @@ class Exposure:
     def sampled(
         self, model: nn.Module, source: Tensor, lengths: Tensor | None, given: Tensor, teacher: float
     ) -> ModelOutput:
-        """Teacher forcing with a coin for every token: with probability 1 - `teacher` the model's own word is fed.
+        """Run the decoder with scheduled sampling: each token is a prediction with probability 1 - `teacher`.
 
-        The word is drawn from the model's distribution, without gradient through the draw. All else is the model's
-        forward pass: what it attends to, and what it adds to the loss.
+        Predictions are sampled from the model's distribution, without gradient through the sample. Attention and
+        auxiliary losses are those of the usual forward pass.
         """
 
         def feed(logits: Tensor, right: Tensor) -> Tensor:
             said = log_softmax(logits.detach()).squeeze(1).exp()
-            own = torch.multinomial(said.nan_to_num(1.0), 1)  # of what is no number any more the loss will tell
+            own = torch.multinomial(said.nan_to_num(1.0), 1)  # multinomial rejects NaN; the loss reports it
             keep = (torch.rand(own.shape, device=own.device) < teacher) | (right == PAD)
             return torch.where(keep, right, own)
 

@@ -31,9 +31,9 @@ class Setup:
     """Task, splits and training feed of a recipe.
 
     Attributes:
-        task: what the model is trained for, with its tokenizers and labels.
-        train, valid, test: the data; `test` is None where the recipe names none.
-        feed: the batches of `train`.
+        task: the task, with its tokenizers and labels.
+        train, valid, test: the data; `test` is None if the recipe has no test split.
+        feed: training batches.
     """
 
     task: Task
@@ -47,7 +47,7 @@ class Setup:
         return [f"{name}: {corpus.skipped}" for name, corpus in self._corpora() if corpus.skipped.count]
 
     def file_notes(self) -> list[str]:
-        """Return the notes of each split on files that were changed or looked damaged when they were read."""
+        """Return notes per split about files that were converted or look damaged."""
         return [f"{name}: {corpus.file_notes}" for name, corpus in self._corpora() if corpus.file_notes.count]
 
     def _corpora(self) -> list[tuple[str, Corpus]]:
@@ -60,19 +60,19 @@ def prepare(recipe: Recipe, cache: Path, encoders: FieldEncoders | None = None) 
     """Read and encode the data.
 
     Args:
-        recipe: what to prepare.
-        cache: the folder of encoded corpora.
-        encoders: those of an existing run; what they lack, all of it for None, is learned from the training split.
+        recipe: the recipe.
+        cache: folder of encoded corpora.
+        encoders: encoders of an existing run; missing ones (all of them for None) are learned from the training split.
     """
     made, known = task_class(recipe.task), dict(encoders or {})
-    if encoders is None:  # a run that was begun has the vectors
+    if encoders is None:  # an existing run has the vectors in its checkpoint
         check_vector_files(recipe)
     wanted = made.encoder_fields(recipe)
     if encoders is None or any(field not in known for field in wanted):
         train = examples(recipe, "train")
         assert train is not None
         known = dict(made.learn_encoders(recipe, train, known))
-    known = {field: known[field] for field in wanted}  # the run that this one begins with may have more
+    known = {field: known[field] for field in wanted}  # the pretrained run may have more fields
     task = made.of(recipe, known)
     splits = {name: encode_split(recipe, name, known, cache) for name in ("train", "valid", "test")}
     if splits["train"] is None or splits["valid"] is None:
@@ -85,7 +85,7 @@ def prepare(recipe: Recipe, cache: Path, encoders: FieldEncoders | None = None) 
 
 
 def _foresee(recipe: Recipe, setup: Setup, *, begins: bool) -> None:
-    """Check now what would only fail at a later update or validation."""
+    """Check at the start for errors that would otherwise occur in a later update or validation."""
     for split in (setup.valid, setup.test):
         if split is not None:
             setup.task.measuring_feed(recipe, split, carries=False)
@@ -101,7 +101,7 @@ def _foresee(recipe: Recipe, setup: Setup, *, begins: bool) -> None:
 
 
 def _dropped(feed: Feed) -> Sequence[int]:
-    """Return the examples that are too long for any batch."""
+    """Return the indices of examples that exceed the size of a batch."""
     inner = feed.unwrapped
     return tuple(inner.batches.dropped) if isinstance(inner, ExampleFeed) else ()
 
@@ -109,11 +109,11 @@ def _dropped(feed: Feed) -> Sequence[int]:
 def check_references(recipe: Recipe, task: Task, splits: Sequence[Split | None]) -> None:
     """Check that all metrics accept the references of the splits to measure.
 
-    A validation would refuse them otherwise: texts in subword pieces or with an unknown-word symbol, tags that are of
-    no chunk.
+    Otherwise the first validation would fail, for instance on references in subword tokens or with unknown symbols,
+    or on tags outside a chunk scheme.
 
     Raises:
-        DataError: the first example whose answer a metric refuses, with its place.
+        DataError: the first example whose reference a metric rejects, with its location.
     """
     metrics = recipe.metrics if task.answer is not None else []
     for split in splits:
@@ -133,7 +133,7 @@ def _check(metric: Metric, right: list[str]) -> None:
 
 
 def weighted_task(recipe: Recipe, task: Task, train: Split) -> Task:
-    """Return the task with the class weights of the recipe; the same task where it has none."""
+    """Return the task with the class weights of the recipe; the task itself if there are none."""
     wanted = recipe.train.class_weights
     if wanted is None:
         return task
@@ -145,9 +145,9 @@ def weighted_task(recipe: Recipe, task: Task, train: Split) -> Task:
 
 
 def _counts(train: Split, field: str, labels: Labels) -> NDArray[np.int64]:
-    """[C], how often each label occurs."""
+    """Count the occurrences of each label, [C]."""
     if train.encoded is not None:
         ids = train.encoded.ids(field)
-    else:  # nodes of a graph
+    else:  # one label per node of a graph
         ids = np.concatenate(labels.encode_all([example.fields[field] for example in train.examples]))
     return np.bincount(ids, minlength=labels.size)

@@ -1,4 +1,4 @@
-"""Splits of the data of a recipe: examples as text, and as ids."""
+"""Data splits of a recipe: raw examples and encoded corpora."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from regard.tasks.task import FieldEncoders, task_class
 
 @dataclass(frozen=True)
 class Split:
-    """One split: its examples as text, and as ids where they have any.
+    """A data split: its raw examples, and its encoded corpus if it has one.
 
     Attributes:
-        examples: as text.
-        encoded: as ids; None for examples that are drawn, or that are parts of one whole.
+        examples: raw examples.
+        encoded: encoded examples; None for generated examples, or those that are parts of a single whole.
     """
 
     examples: Examples
@@ -29,13 +29,13 @@ class Split:
 
     @property
     def corpus(self) -> Corpus:
-        """The ids."""
+        """The encoded corpus."""
         assert self.encoded is not None, "these examples have no ids"
         return self.encoded
 
     @property
     def weights(self) -> NDArray[np.float64] | None:
-        """Repetitions of each example in an epoch; None for once."""
+        """Repetitions of each example per epoch; None if each occurs once."""
         if not isinstance(self.examples, Mixture) or all(weight == 1 for weight in self.examples.weights):
             return None
         return self.examples.row_weights(self.corpus.parts)
@@ -46,23 +46,23 @@ class Split:
         return len(self.examples)  # type: ignore[arg-type]
 
     def texts(self, field: str) -> list[str]:
-        """Return all texts of a field, in the order of the corpus; words and tags with spaces between."""
+        """Return all texts of a field in corpus order; words and tags are joined by spaces."""
         return [_joined(example.fields[field]) for example in self.examples]
 
 
 def examples(recipe: Recipe, name: Name) -> Examples | None:
-    """Return the examples of a split; None if the recipe names none."""
+    """Return the raw examples of a split; None if the recipe does not define it."""
     return recipe.data.examples(name, task_class(recipe.task).reading(recipe))
 
 
 def encode_split(recipe: Recipe, name: Name, encoders: FieldEncoders, cache: Path) -> Split | None:
-    """Return a split encoded, from the cache if it is there."""
+    """Return an encoded split, from the cache if present."""
     found = examples(recipe, name)
     if found is None:
         return None
     task = task_class(recipe.task)
     fields = task.encoded_fields(recipe, encoders)
-    if name == "test":  # no model can say what training never showed: it counts as wrong
+    if name == "test":  # labels unseen in training count as errors in the test split
         fields = {field: kind.lenient() for field, kind in fields.items()}
     corpus = task.corpus(recipe, found, fields, cache)
     task.check_labels(found, corpus, fields, name)

@@ -1,4 +1,4 @@
-"""Task: the loss of a model on batches, built from a recipe; its inputs and outputs are in `input_output.py`."""
+"""Task interface: fields, encoders and losses, built from a recipe; inputs and outputs are in `input_output.py`."""
 
 from __future__ import annotations
 
@@ -38,28 +38,28 @@ if TYPE_CHECKING:
     from regard.tasks.splits import Split
 
 FieldEncoders = Mapping[str, FieldEncoder]
-"""The encoder of each field that has one."""
+"""Encoders by field."""
 Fields = Mapping[str, Field[Any]]
-"""The kind of each field of a corpus."""
+"""Corpus fields by name."""
 
 Unrolling = Literal["steps", "at once"]
-"""Unrolling of a loss over a text: step by step, where Python limits the speed, or in one pass."""
+"""Unrolling of a loss over a text: one step per token, where Python overhead limits the speed, or one pass."""
 
 MEASURED = 64
-"""Examples side by side when a model is measured."""
+"""Batch size in evaluation."""
 LONG_WINDOW = 512
-"""Tokens that a model which carries its state reads at a time when it is measured."""
+"""Window length in evaluation of models that carry their state."""
 
 
 class Task(InputOutput):
     """Loss of a model on batches, with its inputs and outputs; built from a recipe and the encoders of its fields.
 
-    Everything that training, prediction, evaluation, views and reports need to know of a system is a method here or of
-    `InputOutput`; no module outside a system's folder asks which task it is.
+    Training, prediction, evaluation, views and reports access a system only through methods of this class and of
+    `InputOutput`; no module outside a system's folder branches on the task.
 
     Attributes:
-        context: a second input field, which the question is about; None for a single input.
-        outline_sizes: sizes of a model that is built to check its arguments.
+        context: a second input field, such as the passage of a question; None for a single input.
+        outline_sizes: vocabulary sizes of a model that is built only to check its arguments.
     """
 
     context: ClassVar[str | None] = None
@@ -72,7 +72,7 @@ class Task(InputOutput):
 
     @classmethod
     def reading(cls, recipe: Recipe) -> FieldLayout:
-        """Return how the data of a recipe are read."""
+        """Return the field layout for reading the data of a recipe."""
         return FieldLayout(
             question=cls.question,
             answer=cls.answer,
@@ -84,10 +84,10 @@ class Task(InputOutput):
 
     @classmethod
     def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
-        """Return the kind of each field of a corpus, without the encoders that are learned from the data.
+        """Return the field types of a corpus, without encoders that are learned from data.
 
-        Those that learn an encoder keep it with the run. By default the question is a text, and the answer of the form
-        that the data have.
+        Learned encoders are saved with the run. By default the question is a text, and the type of the answer follows
+        from the data.
         """
         question = tokens_field(recipe.tokenizer, masked=recipe.system.reads_pairs(recipe))
         if cls.answer is None:
@@ -96,37 +96,37 @@ class Task(InputOutput):
 
     @classmethod
     def encoded_fields(cls, recipe: Recipe, encoders: FieldEncoders) -> dict[str, Field[Any]]:
-        """Return the kinds of the fields with their encoders."""
+        """Return the field types with their encoders."""
         return {name: field.with_encoder(encoders.get(name)) for name, field in cls.fields(recipe).items()}
 
     @classmethod
     def encoder_fields(cls, recipe: Recipe) -> tuple[str, ...]:
-        """Return the fields that learn an encoder."""
+        """Return the fields whose encoder is learned from data."""
         return tuple(name for name, field in cls.fields(recipe).items() if field.LEARNS)
 
     @classmethod
     def learn_encoders(cls, recipe: Recipe, train: Examples, known: FieldEncoders) -> FieldEncoders:
-        """Return the encoders of all fields, learned from the training split but for those that are known.
+        """Return the encoders of all fields; learns the missing ones from the training split.
 
         Args:
-            recipe: with the settings of tokenizers.
-            train: the examples.
-            known: those of the run that this one begins with.
+            recipe: contains the tokenizer settings.
+            train: training examples.
+            known: encoders of the pretrained run.
         """
         kinds = {name: field for name, field in cls.fields(recipe).items() if field.LEARNS}
         return {name: known.get(name) or field.learn(field_values(train, name)) for name, field in kinds.items()}
 
     @classmethod
     def corpus(cls, recipe: Recipe, found: Examples, fields: Fields, cache: Path) -> Corpus | None:
-        """Return examples encoded, from the cache if they are there; None where they are never all encoded."""
+        """Return the encoded examples, from the cache if present; None if the task does not encode them in advance."""
         return Corpus.build(found, fields, cache)
 
     @classmethod
     def check_labels(cls, found: Examples, corpus: Corpus | None, fields: Fields, split: SplitName) -> None:
-        """Check that some value of each field is known; unknown ones count as wrong.
+        """Check that each field has at least one known label; unknown labels count as errors.
 
         Raises:
-            DataError: none is.
+            DataError: all labels of a field are unknown.
         """
         for name, field in corpus.kinds.items() if corpus is not None else ():
             if corpus is not None and not field.known(corpus.column(name)):
@@ -135,7 +135,7 @@ class Task(InputOutput):
                 )
 
     def training_feed(self, recipe: Recipe, split: Split) -> Feed:
-        """Return the batches that a model is trained on."""
+        """Return the training batches."""
         given = recipe.train.batch
         if given.window is not None:
             assert given.sentences is not None
@@ -152,9 +152,9 @@ class Task(InputOutput):
         )
 
     def measuring_feed(self, recipe: Recipe, split: Split, *, carries: bool) -> Feed:
-        """Return the batches that a model is measured on, one epoch of them in a fixed order.
+        """Return the evaluation batches: one epoch in a fixed order.
 
-        A model that carries its state reads longer windows than it was trained on, which is the same and faster.
+        A model that carries its state uses longer windows than in training: the result is the same, and it is faster.
         """
         window = recipe.train.batch.window
         if window is None:
@@ -175,9 +175,9 @@ class Task(InputOutput):
         return StreamFeed(split.corpus, self.question, rows=rows, window=steps, ends=ends_texts(recipe))
 
     def example_batch(self, split: Split, number: int) -> Batch | None:
-        """Return one example of a split as a batch; None where an example has no loss of its own.
+        """Return one example of a split as a batch; None if single examples have no loss.
 
-        That is so of language models, whose examples are parts of one text.
+        Examples of language models are parts of one text and have no separate loss.
         """
         if self.answer is None or split.encoded is None:
             return None
@@ -190,10 +190,10 @@ class Task(InputOutput):
         return section.target if field == cls.answer and section.target is not None else section
 
     def embeddings(self, model: nn.Module) -> dict[str, Any]:
-        """Return the module that embeds the words of each field, with their `table`; no entry where there is none.
+        """Return the embedding module of each field, with its `table`; fields without embeddings are omitted.
 
-        By default the input is embedded by `words` of the model's encoder, and what is generated by `words` of the
-        model itself; a model without an encoder embeds its input itself.
+        By default `words` of the model's encoder embeds the input and `words` of the model embeds the output. In a
+        model without an encoder, `words` of the model embeds the input.
         """
         encoder = getattr(model, "encoder", None)
         own, read = (getattr(one, "words", None) for one in (getattr(model, "model", model), encoder))
@@ -206,7 +206,7 @@ class Task(InputOutput):
         return found
 
     def dropouts(self, recipe: Recipe) -> dict[str, BPEDropout]:
-        """Return what cuts the texts of each field anew in each epoch, where the recipe asks for it."""
+        """Return the BPE dropout of each field whose texts are re-segmented in each epoch."""
         found = {}
         for field, encoder in self.encoders.items():
             part = self.tokenizer_part(recipe, field)
@@ -216,24 +216,24 @@ class Task(InputOutput):
         return found
 
     def check_model(self, model: nn.Module) -> None:
-        """Check that a model can do what the data ask of it.
+        """Check that a model supports the data of the task.
 
         Args:
-            model: outlined, without memory.
+            model: an outline without allocated parameters.
 
         Raises:
-            ValueError: it cannot.
+            ValueError: the model does not support the data.
         """
 
     def longest_inputs(
         self, recipe: Recipe, splits: Mapping[str, Split | None], dropped: Collection[int]
     ) -> Iterator[tuple[str, int]]:
-        """Yield what a model with learned positions reads or writes at most: a phrase, and the positions it takes.
+        """Yield the longest inputs and outputs for the check of learned positions: a phrase and its positions.
 
         Args:
-            recipe: whether texts are read in windows.
+            recipe: determines whether texts are split into windows.
             splits: the data.
-            dropped: examples of the split train that no batch has room for.
+            dropped: training examples that exceed the size of a batch and are skipped.
         """
         for _, what, needed in self.longest_texts(recipe, splits, dropped):
             yield what, needed
@@ -241,8 +241,8 @@ class Task(InputOutput):
     def longest_texts(
         self, recipe: Recipe, splits: Mapping[str, Split | None], dropped: Collection[int]
     ) -> Iterator[tuple[str, str, int]]:
-        """Yield the fields of `longest_inputs`, each with its phrase and its positions."""
-        if recipe.train.batch.window is not None:  # which the recipe was checked for
+        """Yield field, phrase and number of positions for the longest texts of `longest_inputs`."""
+        if recipe.train.batch.window is not None:  # windows were checked with the recipe
             return
         generated = self.generated_fields(recipe)
         texts = [field for field, encoder in self.encoders.items() if isinstance(encoder, Tokenizer)]
@@ -258,11 +258,11 @@ class Task(InputOutput):
         return [self.answer or self.question] if self.unit == "token" else []
 
     def longest_samples(self, recipe: Recipe) -> Iterator[tuple[str, int]]:
-        """Yield likewise what a model is shown to make of examples; in most tasks nothing is."""
+        """Yield the longest samples generated during training, like `longest_inputs`; most tasks generate none."""
         return iter(())
 
     def cuda_graph_obstacle(self, model: nn.Module) -> str | None:
-        """Return why updates cannot be captured as CUDA graphs, where the task is the reason; None if they can."""
+        """Return the task's reason why updates cannot be captured in CUDA graphs; None if they can."""
         return None
 
     @property
@@ -272,21 +272,21 @@ class Task(InputOutput):
 
     @property
     def sizes(self) -> tuple[int, int | None]:
-        """Numbers of source and target ids; no second one where they are the same."""
+        """Source and target vocabulary sizes; the second is None if they share a vocabulary."""
         return self.encoders[self.question].size, None if self.answer is None else self.encoders[self.answer].size
 
     @property
     def scale(self) -> float | None:
-        """Largest initial entry of embeddings, where a recipe gives none; None for the model's own choice.
+        """Default of the largest initial entry of embeddings; None for the model's own default.
 
-        That is small, for large vocabularies: a word that is seen once or twice keeps about the vector it began with,
-        which is then little noise. Characters are few, each is seen often, and vectors of a size learn sooner.
+        The model's default is small and suits large vocabularies: a word that occurs once or twice keeps nearly its
+        initial vector, which then adds little noise. Characters are few and frequent, and larger vectors train faster.
         """
         encoder = self.encoders.get(self.question)
         return 1.0 if isinstance(encoder, Tokenizer) and encoder.kind == "characters" else None
 
     def fitted(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments of a model with those that the data decide, beyond sizes."""
+        """Return the arguments of a model, completed by those that depend on the data, apart from sizes."""
         return dict(arguments)
 
     @abc.abstractmethod
@@ -294,10 +294,10 @@ class Task(InputOutput):
         """Return the loss of a batch.
 
         Args:
-            model: what predicts.
+            model: the model.
             batch: examples, or a window of a text.
-            update: counts updates from 0 in training; None in evaluation.
-            state: where the model stood after the window before; None at the beginning and for examples.
+            update: index of the update in training, from 0; None in evaluation.
+            state: final state of the previous window; None at the start of a text and for independent examples.
         """
 
     def weighted(self, weights: ClassWeights) -> Task:
@@ -308,13 +308,13 @@ class Task(InputOutput):
         """Return the loss, in nats, of a model that ignores its input and knows only the frequencies of the targets.
 
         Args:
-            corpus: the training split; None where examples have no ids.
+            corpus: the training split; None if examples are not encoded.
         """
         if corpus is None:
             return 0.0
         counts = np.bincount(corpus.ids(self.target_field), minlength=EOS + 1).astype(np.float64)
         if self.unit == "token":
-            counts[EOS] += len(corpus)  # every text is trained to end
+            counts[EOS] += len(corpus)  # each text ends with one EOS target
         shares = counts[counts > 0] / counts.sum()
         return float(-(shares * np.log(shares)).sum())
 
@@ -323,7 +323,7 @@ class Task(InputOutput):
 
         Args:
             model: the model to train.
-            corpus: the training split; None where examples have no ids.
+            corpus: the training split; None if examples are not encoded.
         """
         return []
 
@@ -342,7 +342,7 @@ class Task(InputOutput):
         return None
 
     def unrolling(self, model: nn.Module) -> Unrolling | None:
-        """Return how the loss steps through a text; None where updates cannot be captured in a CUDA graph."""
+        """Return the loss's unrolling over a text; None if updates cannot be captured in a CUDA graph."""
         return None
 
     def after_validation(self, model: Any, loss: float) -> str | None:
@@ -353,9 +353,9 @@ class Task(InputOutput):
         """Return scores that take long: measured after training and by `regard evaluate`; most tasks have none.
 
         Args:
-            model: in evaluation mode; it is left as it was.
+            model: the model in evaluation mode; it is not changed.
             split: the evaluation data.
-            recipe: says what is measured.
+            recipe: selects the scores.
         """
         return {}
 
@@ -364,20 +364,20 @@ class Task(InputOutput):
 
         Args:
             model: the final model of the run, in evaluation mode.
-            examples: of the validation split.
+            examples: the validation examples.
         """
         return self
 
     def restored(self, folder: Path) -> Task:
-        """Return the task with what its run keeps beside encoders and weights; most runs keep nothing more.
+        """Return the task with further files of its run restored, beyond encoders and weights; most tasks have none.
 
         Args:
-            folder: of the run.
+            folder: folder of the run.
         """
         return self
 
     def bind(self, model: Any, examples: Iterable[Example] | None = None) -> Task:
-        """Return the task bound to a model, with everything that is computed once for all inputs.
+        """Return the task bound to a model, with all computations that are shared by all inputs done in advance.
 
         Args:
             model: the model that predicts, in evaluation mode.
@@ -389,7 +389,7 @@ class Task(InputOutput):
 def in_batches(
     rows: Sequence[Sequence[int]], size: int, device: torch.device
 ) -> Iterator[tuple[list[int], Tensor, Tensor]]:
-    """Rows of ids by similar length: (which rows, ids [B, S], lengths [B]); an empty row becomes one unknown word.
+    """Yield padded batches of similar length: (row indices, ids [B, S], lengths [B]); an empty row becomes one UNK.
 
     >>> [(which, ids.tolist()) for which, ids, _ in in_batches([[7, 8], [9], []], 2, torch.device("cpu"))]
     [([2, 1], [[1], [9]]), ([0], [[7, 8]])]

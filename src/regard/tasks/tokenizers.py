@@ -1,4 +1,4 @@
-"""Tokenizers of a recipe: learned from its training split, and settings of texts in its sections."""
+"""Tokenizers of a recipe: learned from its training split or loaded from a file, and the text settings of fields."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from regard.specials import FRAME
 
 
 def learned_tokenizer(part: TokenizerPart, texts: Iterable[Value], *, masked: bool = False) -> Tokenizer:
-    """Return a tokenizer, learned from texts or read from its file.
+    """Return a tokenizer, learned from texts or loaded from its file.
 
     Args:
-        part: the settings.
-        texts: of one field, or of several that share a vocabulary.
-        masked: whether the vocabulary has a mask, as BERT's does.
+        part: the tokenizer settings.
+        texts: texts of one field, or of several with a shared vocabulary.
+        masked: add a mask token to the vocabulary, as in BERT.
     """
     if part.kind == "file":
         assert part.path is not None
@@ -43,28 +43,28 @@ def learned_tokenizer(part: TokenizerPart, texts: Iterable[Value], *, masked: bo
 
 
 def tokens_field(part: TokenizerPart, *, masked: bool = False, begin: bool = False, end: bool = False) -> TokensField:
-    """Return the kind of a field of texts.
+    """Return the field type of tokenized texts.
 
     Args:
-        part: the settings of the tokenizer that it learns.
-        masked: whether the vocabulary has a mask.
-        begin, end: whether texts get a beginning and an end in a batch.
+        part: the tokenizer settings.
+        masked: add a mask token to the vocabulary.
+        begin, end: add BOS or EOS to each text of a batch.
     """
     return TokensField(begin=begin, end=end, learner=partial(learned_tokenizer, part, masked=masked))
 
 
 def field_values(train: Examples, field: str) -> Iterator[Value]:
-    """Yield a field of all examples."""
+    """Yield the value of a field for each example."""
     return (example.fields[field] for example in train)
 
 
 def ends_texts(recipe: Recipe) -> bool:
-    """Return whether texts of a stream end; where line ends are characters of the text, they say it themselves."""
+    """Return True if each text of a stream ends with EOS; not needed if line ends are characters of the text."""
     return not (isinstance(recipe.data, TextData) and recipe.data.ends)
 
 
 def learned_positions(recipe: Recipe) -> int | None:
-    """Return how many ids of a text, without its frame, have learned positions; None if all have one."""
+    """Return the number of learned positions of a text, without special tokens; None if unlimited."""
     inner: Any = getattr(recipe.model, "model", recipe.model)
     parts: tuple[Any, ...] = (inner, getattr(inner, "encoder", None))
     return min((part.max_length - FRAME for part in parts if has_learned_positions(part)), default=None)

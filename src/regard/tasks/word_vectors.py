@@ -1,4 +1,4 @@
-"""Pretrained word vectors in the embeddings of a model: which field they are of, their widths, and their words."""
+"""Pretrained word vectors for the embeddings of a model: lookup by field, checks, loading and coverage."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from regard.tasks.task import Task
 
 @dataclass(frozen=True)
 class EmbeddedFields:
-    """Fields with one table of embeddings that word vectors fill.
+    """Fields that share one embedding table, initialised from pretrained word vectors.
 
     Attributes:
-        fields: whose tokens the table embeds; several that share a vocabulary.
-        section: of the recipe.
-        tokenizer: of the fields.
-        words: the module with the table, `table.weight` [V, C]; its `factor`, if it has one, multiplies the table.
+        fields: fields embedded by the table; several if they share a vocabulary.
+        section: the `vectors` section of the recipe.
+        tokenizer: tokenizer of the fields.
+        words: module with `table.weight` [V, C]; its `factor`, if it has one, multiplies the table.
     """
 
     fields: tuple[str, ...]
@@ -39,21 +39,21 @@ class EmbeddedFields:
 
     @property
     def weight(self) -> nn.Parameter:
-        """The table, [V, C]."""
+        """The embedding table, [V, C]."""
         found: nn.Parameter = self.words.table.weight
         return found
 
     @property
     def vectors(self) -> WordVectors:
-        """The file."""
+        """The file of word vectors."""
         return WordVectors(Path(self.section.file))
 
 
 def vector_tables(recipe: Recipe, task: Task, model: nn.Module) -> list[EmbeddedFields]:
-    """Return the tables of a model that word vectors fill, each once.
+    """Return the embedding tables that pretrained vectors initialise, each once.
 
     Raises:
-        ValueError: the recipe names vectors, and the model has no such table.
+        ValueError: the recipe specifies vectors, but the model has no such table.
     """
     sections = {field: task.tokenizer_part(recipe, field).vectors for field in task.encoders}
     wanted = {field: section for field, section in sections.items() if section is not None}
@@ -76,21 +76,21 @@ def vector_tables(recipe: Recipe, task: Task, model: nn.Module) -> list[Embedded
 
 
 def freeze_vectors(recipe: Recipe, task: Task, model: nn.Module) -> None:
-    """Exclude the tables from training that the recipe does not tune."""
+    """Freeze the embedding tables that the recipe does not fine-tune."""
     for one in vector_tables(recipe, task, model):
         one.weight.requires_grad_(one.section.tuned)
 
 
 def check_vectors(recipe: Recipe, task: Task, model: nn.Module) -> None:
-    """Check that files of vectors are there, and as wide as the embeddings.
+    """Check that vector files exist and match the embedding width.
 
     Args:
-        recipe: what to train.
-        task: with its encoders.
-        model: outlined, without memory.
+        recipe: the recipe.
+        task: the task with its encoders.
+        model: an outline without allocated parameters.
 
     Raises:
-        ValueError: a file is missing or no file of vectors, or it has another width.
+        ValueError: a file is missing, is not a vector file, or has a different width.
     """
     for one in vector_tables(recipe, task, model):
         width, own = one.vectors.width, one.weight.shape[1]
@@ -102,10 +102,10 @@ def check_vectors(recipe: Recipe, task: Task, model: nn.Module) -> None:
 
 
 def check_vector_files(recipe: Recipe) -> None:
-    """Check that the files of vectors that a recipe names are there.
+    """Check that the vector files of a recipe exist.
 
     Raises:
-        DataError: the first that is not, with the nearest name in its folder.
+        DataError: the first missing file, with the most similar name in its folder.
     """
     parts = {"tokenizer": recipe.tokenizer, "tokenizer.target": recipe.tokenizer.target}
     for key, part in parts.items():
@@ -121,13 +121,13 @@ def check_vector_files(recipe: Recipe) -> None:
 def load_vectors(recipe: Recipe, task: Task, model: nn.Module, corpus: Corpus | None) -> Iterator[str]:
     """Copy pretrained vectors into the embeddings of a model; yield a message about the coverage of each table.
 
-    A word without a vector of its own takes that of its lower-cased form, if there is one.
+    A word without a vector falls back to that of its lower-cased form, if there is one.
 
     Args:
-        recipe: with the sections `vectors`.
-        task: with its encoders.
-        model: with fresh parameters.
-        corpus: the training split, for the share of its tokens; None where examples have no ids.
+        recipe: contains the `vectors` sections.
+        task: the task with its encoders.
+        model: the newly initialised model.
+        corpus: the training split, for token coverage; None if examples are not encoded.
     """
     for one in vector_tables(recipe, task, model):
         words = one.tokenizer.vocabulary()
@@ -153,7 +153,7 @@ def _fill(one: EmbeddedFields, rows: Sequence[NDArray[np.float32] | None]) -> No
 
 
 def _coverage(one: EmbeddedFields, known: NDArray[np.bool_], corpus: Corpus | None) -> str:
-    """Return a message: how many words of a vocabulary have a vector, and how many tokens of the training texts."""
+    """Return a message with the coverage of the vocabulary and of the training tokens."""
     special = one.tokenizer.special
     count, words = int(known.sum()), len(known) - special
     said = f"{one.section.file}: vectors for {count:,} of {words:,} words of {_named(one.fields)}"

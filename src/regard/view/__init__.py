@@ -1,4 +1,4 @@
-"""Pictures of attention: they take weights and tokens, and know nothing of models.
+"""Attention visualisation from weights and tokens, independent of models.
 
 regard.view.heatmap(weights, rows, columns).save("a.html")      # or .png, .svg, .pdf, .npz, .json, ...
 regard.view.heads(weights, tokens)                              # [layers, heads, queries, keys]

@@ -1,4 +1,4 @@
-"""Bytes inside a page: deflated, in base64, one after the other, each found by its place."""
+"""Binary data embedded in a page: deflated, base64-encoded, concatenated, and addressed by offsets."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 Place = tuple[int, int] | tuple[int, int, int]
-"""First character of a blob in the text of all blobs, and one behind its last; 1 behind them if it is sparse."""
+"""Start and end offset of a blob in the concatenated text; followed by 1 if it is sparse."""
 _FAR = 255
-_DENSE = 0.5  # share of cells that are not zero from which on a sparse tile is never shorter
+_DENSE = 0.5  # share of nonzero cells from which sparse encoding is never shorter
 
 
 class Blobs:
-    """Pieces of binary data. A browser cuts one out of the text and inflates it when it is drawn, not before.
+    """Binary blobs of a page. The browser decodes and inflates a blob only when it is drawn.
 
     >>> blobs = Blobs()
     >>> blobs.add(np.zeros(1000, np.uint8)), blobs.add(np.ones(1, np.float32))
@@ -30,12 +30,12 @@ class Blobs:
         self._length = 0
 
     def add(self, values: NDArray[np.generic]) -> Place:
-        """Append an array, in little-endian order, and return where its text is."""
+        """Append an array, in little-endian order, and return the offsets of its text."""
         little = values.astype(values.dtype.newbyteorder("<"), copy=False)
         return self._append(deflated(np.ascontiguousarray(little).tobytes()))
 
     def add_pixels(self, pixels: NDArray[np.integer[Any]]) -> Place:
-        """Append a tile of bytes, all of them or only those that are not zero, whichever is shorter.
+        """Append a tile of bytes in dense or sparse encoding, whichever is shorter.
 
         >>> blobs = Blobs()
         >>> blobs.add_pixels(np.eye(300, dtype=np.uint8))[2:], blobs.add_pixels(np.ones((3, 5), np.uint8))[2:]
@@ -56,9 +56,9 @@ class Blobs:
 
 
 def packed_pixels(pixels: NDArray[np.integer[Any]]) -> tuple[bytes, bool]:
-    """Return the deflated bytes of a tile, and whether they are sparse (`sparse_pixels`).
+    """Return the deflated bytes of a tile, and True if they are sparse (`sparse_pixels`).
 
-    Strategies of zlib without its search for repeats are ten times as fast on noise, and shorter.
+    zlib strategies without match search are ten times as fast on noisy weights, and give shorter output.
     """
     dense = deflated(np.ascontiguousarray(pixels).tobytes(), strategy=zlib.Z_RLE)
     if np.count_nonzero(pixels) > _DENSE * pixels.size:
@@ -68,9 +68,9 @@ def packed_pixels(pixels: NDArray[np.integer[Any]]) -> tuple[bytes, bool]:
 
 
 def sparse_pixels(pixels: NDArray[np.integer[Any]]) -> tuple[bytes, bytes]:
-    """Return bytes of cells that are not zero, in the order of rows, and of their distances from the one before.
+    """Return the gaps between nonzero cells, in row order, and the values of these cells.
 
-    A distance of 255 or more is in several bytes, with cells of zero between.
+    A gap of 255 or more is split over several bytes, with zero cells in between.
 
     >>> sparse_pixels(np.array([[0, 7, 0], [9, 0, 0]], np.uint8))
     (b'\\x02\\x02', b'\\x07\\t')
@@ -86,8 +86,8 @@ def sparse_pixels(pixels: NDArray[np.integer[Any]]) -> tuple[bytes, bytes]:
 
 
 def deflated(*pieces: bytes, strategy: int = zlib.Z_DEFAULT_STRATEGY) -> bytes:
-    """Return pieces as one deflated stream, each with codes of its own."""
-    squeeze = zlib.compressobj(6, zlib.DEFLATED, -15, 9, strategy)  # no header: what `deflate-raw` is to a browser
+    """Return pieces as one deflate stream, each with its own Huffman codes."""
+    squeeze = zlib.compressobj(6, zlib.DEFLATED, -15, 9, strategy)  # no header: the browser's `deflate-raw` format
     packed = b""
     for piece in pieces[:-1]:
         packed += squeeze.compress(piece) + squeeze.flush(zlib.Z_FULL_FLUSH)

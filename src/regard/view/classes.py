@@ -1,4 +1,4 @@
-"""Tables of classes for the terminal: precision, recall and F1 of each, and which was taken for which."""
+"""Class tables for the terminal: precision, recall and F1 per class, and the confusion matrix."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from regard.evaluate.class_scores import ClassScores
 from regard.evaluate.confusion import Confusion
 
 LISTED = 40
-"""Classes that a table lists; of more, those that are true most often."""
+"""Maximum number of listed classes; the most frequent true classes are selected."""
 CROSSED = 12
-"""Classes whose whole matrix is shown; of more, their most frequent mistakes."""
+"""Maximum number of classes for a full matrix; otherwise the most frequent confusions are listed."""
 _MISTAKES = 10
 
 
@@ -35,7 +35,7 @@ def class_table(scores: ClassScores) -> Table:
 
 
 def confusion_table(confusion: Confusion) -> Table | None:
-    """Return the matrix, a row per true class; of many classes their most frequent mistakes, None if there are none.
+    """Return the confusion matrix, a row per true class; for many classes the most frequent confusions, or None.
 
     >>> table = confusion_table(Confusion.of([("yes", "yes"), ("yes", "no"), ("no", "no")]))
     >>> [column.header for column in table.columns]
@@ -57,7 +57,7 @@ def confusion_table(confusion: Confusion) -> Table | None:
 
 
 def numbers(precision: float, recall: float, f1: float, count: int) -> tuple[str, ...]:
-    """Return the cells of a class or an average."""
+    """Format the scores of a class or an average as cells."""
     return (*(f"{value:.4f}" for value in (precision, recall, f1)), f"{count:,}")
 
 

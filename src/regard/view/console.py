@@ -1,4 +1,4 @@
-"""The console that commands and runs print with."""
+"""Console for all terminal output of commands and runs."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from regard.view.text import visible
 
 
 class Console(rich.console.Console):
-    """Rich's console, on which texts of users and files are texts.
+    """Rich console that never interprets user texts as markup.
 
-    On a terminal their control characters are made visible; a pipe gets them as they are. `:name:` is no emoji.
+    On a terminal, control characters are replaced by visible symbols; a pipe gets them unchanged. Emoji codes such as
+    `:name:` are not expanded.
     """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"highlight": False, "emoji": False, **options})
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Read the markup of a text; here the width of a cell is measured."""
+        """Parse the markup of a text; rich measures cell widths here."""
         return super().render_str(visible(text) if self.is_terminal else text, **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Render something; all texts pass here, and none of rich's own escape codes do."""
+        """Render an object; all texts pass through here, before rich adds its own escape codes."""
         for segment in super().render(renderable, options):
             if segment.control or not self.is_terminal:
                 yield segment

@@ -1,4 +1,4 @@
-"""Pages of HTML with views in them: one file, no script, style, font or host from outside."""
+"""Self-contained HTML pages with views: a single file without external scripts, styles or fonts."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _SCRIPTS = (
     "table.js",
     "viewer.js",
 )
-"""In the order in which they need each other."""
-_FIRST_STRONG = "\u2068"  # begins what `isolated` isolates
+"""JavaScript modules in dependency order."""
+_FIRST_STRONG = "\u2068"  # first character of a text from `isolated`
 
 
 class Document:
-    """A page that holds several views, and other pieces of HTML between them.
+    """HTML page with several views, and other HTML fragments between them.
 
-    The page allows its own script and style alone, by their hashes. Nothing of a view's text is markup.
+    Its Content-Security-Policy allows only its own script and style, by hash. All texts of views are escaped.
 
     >>> import torch
     >>> page = Document("a <b>").add([Panel("weights", torch.eye(2))]).html()
@@ -69,7 +69,7 @@ class Document:
         return self
 
     def insert(self, fragment: str) -> Document:
-        """Append a piece of HTML as it is: whoever gives it has escaped the texts in it."""
+        """Append an HTML fragment unchanged; the caller must escape its texts."""
         self._parts.append(fragment)
         return self
 
@@ -98,16 +98,16 @@ class Document:
 def section(
     panels: Sequence[Panel], *, key: str, style_first: Style | None = None, level: int = 2, titled: bool = True
 ) -> str:
-    """Return panels as one `<section>` each, for a page with `style()` and `script()` in it.
+    """Return one `<section>` per panel, for a page that includes `style()` and `script()`.
 
     Without a script it shows titles and tables of the largest weights.
 
     Args:
-        panels: what is drawn.
-        key: under which the state of the view stands in the address of the page; another for each section of a page.
-        style_first: what is drawn first, of panels that can be drawn in several ways.
-        level: of the headings.
-        titled: show the titles; else only screen readers find them, of a view below a heading that says the same.
+        panels: panels to draw.
+        key: URL fragment key of the view's state; unique within a page.
+        style_first: initial style of panels with several styles.
+        level: heading level.
+        titled: show the titles; otherwise they are only available to screen readers.
     """
     return "\n".join(
         _section(panel, key if len(panels) == 1 else f"{key}-{number}", style_first, level=level, titled=titled)
@@ -129,7 +129,7 @@ def _section(panel: Panel, key: str, style_first: Style | None, *, level: int = 
 
 
 def _directed(title: str) -> str:
-    """Return a title in its own direction; one of several texts, which are isolated, runs from left to right.
+    """Return a title with its own text direction; a title of several isolated texts runs from left to right.
 
     By its first letter "\u05d0 → a" would run from right to left, and the arrow would point from the answer to the
     input.
@@ -139,7 +139,7 @@ def _directed(title: str) -> str:
 
 
 def as_json(value: object) -> str:
-    """Return JSON that can stand in a `<script>`: no end of a script, no comment and no line separator in it.
+    """Return JSON that is safe inside `<script>`: escapes script ends, comments and line separators.
 
     >>> as_json("</script><!--")
     '"\\\\u003c/script\\\\u003e\\\\u003c!--"'
@@ -152,18 +152,18 @@ def as_json(value: object) -> str:
 
 @cache
 def style() -> str:
-    """Return the CSS that all views of a page share."""
+    """Return the CSS shared by all views of a page."""
     return _asset("style.css")
 
 
 @cache
 def script() -> str:
-    """Return the JavaScript that all views of a page share, a module without imports."""
+    """Return the JavaScript shared by all views of a page, as a module without imports."""
     return "\n".join(_joined(_asset(name)) for name in _SCRIPTS)
 
 
 def policy(code: str, css: str) -> str:
-    """Return a Content-Security-Policy for a page with one script and one style, and nothing from outside."""
+    """Return a Content-Security-Policy that allows one script and one style, and no external resources."""
     return (
         f"default-src 'none'; script-src '{_digest(code)}'; style-src '{_digest(css)}'; img-src data: blob:; "
         "base-uri 'none'; form-action 'none'"
@@ -179,7 +179,7 @@ def _asset(name: str) -> str:
 
 
 def _joined(source: str) -> str:
-    """Return a module as a part of a larger one: a scope of its own, out of which come the names that it exports."""
+    """Wrap a module in its own scope within a bundle, and expose its exported names."""
     body = re.sub(r"^import .*;\n", "", source, flags=re.MULTILINE)
     names = ", ".join(re.findall(r"^export (?:async )?(?:function|class|const) (\w+)", body, flags=re.MULTILINE))
     inside = re.sub(r"^export ", "", body, flags=re.MULTILINE)

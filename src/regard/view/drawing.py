@@ -1,4 +1,4 @@
-"""Drawings: what matplotlib draws, with its size, one above the other, and written the same each time."""
+"""Matplotlib drawings with fixed sizes, stacked vertically and saved reproducibly."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, FigureBase
 
 COLUMN = 3.5
-"""Inches of a column of a paper."""
+"""Column width of a paper, in inches."""
 _LEFT, _NOTE = 0.06, 6.5  # inches left of a title; points of a note
 _LINES = 5  # of a title
 
@@ -27,8 +27,8 @@ class Look:
     """Sizes of a picture.
 
     Attributes:
-        width: inches of the whole picture; None for as much as it needs.
-        font: points of names.
+        width: width of the whole figure in inches; None for its natural width.
+        font: font size of names in points.
     """
 
     width: float | None = None
@@ -36,7 +36,7 @@ class Look:
 
     @property
     def title(self) -> float:
-        """Points of titles."""
+        """Font size of titles in points."""
         return self.font + (2.0 if self.width is None else 0.5)
 
 
@@ -48,11 +48,11 @@ class Drawing:
     """Something to draw.
 
     Attributes:
-        width, height: inches, one line of the title among them.
-        on: draws it on a figure, or on a part of one.
-        title: above it, in as many lines as it needs.
-        note: below it, what colours and marks are.
-        points: of the title.
+        width, height: size in inches, including one title line.
+        on: draws on a figure or subfigure.
+        title: title above the drawing, wrapped as needed.
+        note: legend of colours and marks below the drawing.
+        points: font size of the title.
     """
 
     width: float
@@ -64,7 +64,7 @@ class Drawing:
 
 
 def figure_of(drawings: Sequence[Drawing]) -> Figure:
-    """Return a figure of drawings one above the other, without pyplot: no window, no global state, fit for threads."""
+    """Return a figure of vertically stacked drawings; avoids pyplot's global state, so it is thread-safe."""
     from matplotlib.figure import Figure
 
     width = max(one.width for one in drawings)
@@ -89,7 +89,7 @@ def _height(drawing: Drawing, title: str) -> float:
 
 
 def wrapped(title: str, width: float, points: float) -> str:
-    """Return a title in lines that fit into so many inches, five at most.
+    """Wrap a title to a width in inches, into at most five lines.
 
     >>> wrapped("the black cat sat", 1.0, 9.0)
     'the black\\ncat sat'
@@ -102,15 +102,15 @@ def wrapped(title: str, width: float, points: float) -> str:
 
 
 def write_figure(figure: Figure, path: Path, suffix: str) -> str | None:
-    """Write a figure; the same figure is the same file.
+    """Write a figure; equal figures give identical files.
 
     Args:
-        figure: what is written.
-        path: where.
+        figure: the figure.
+        path: output file.
         suffix: .png, .svg or .pdf.
 
     Returns:
-        A sentence about letters that no font of this machine has; None if all are drawn.
+        A warning about characters without an installed font; None if all are drawn.
     """
     from matplotlib import rc_context
 
@@ -128,7 +128,7 @@ _LETTERS = 32
 
 
 def name_of(text: str) -> str:
-    r"""Return a name of a row or column in which matplotlib finds no formula; a long one ends in "…".
+    r"""Escape a row or column name against matplotlib's math text, and shorten a long one with "…".
 
     >>> name_of("$x$"), len(name_of(40 * "y")), name_of(" ")
     ('\\$x\\$', 32, '␣')
@@ -143,7 +143,7 @@ def inches_of(names: Iterable[str], look: Look) -> float:
 
 
 def title_of(text: str) -> str:
-    r"""Return a title in which matplotlib finds no formula, and which runs from left to right whatever it begins with.
+    r"""Escape a title against matplotlib's math text, and force left-to-right direction.
 
     >>> title_of("\u05d0 \u2192 $x"), title_of("a")
     ('\u200eא → \\$x', 'a')

@@ -1,4 +1,4 @@
-"""The drawing of any panel in any of its styles."""
+"""Dispatch from panel and style to a drawing."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def drawing_of(panel: Panel, look: Look, style: Style | None = None) -> Drawing:
     """Return the drawing of a panel.
 
     Args:
-        panel: what is drawn.
+        panel: the panel.
         look: sizes.
-        style: how, if the panel can be drawn so; None for what a file shows by itself: of many heads all, small.
+        style: style, if the panel supports it; None for the default in files, which shows many heads as thumbnails.
     """
     styles = styles_of(panel)
     if style is None or style not in styles:

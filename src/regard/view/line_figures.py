@@ -1,4 +1,4 @@
-"""Pictures of lines: weights between two columns of tokens, and curves over time."""
+"""Line figures: weights between two columns of tokens, curves over time, and query-key products by dimension."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
 
 SERIES = ("#0072b2", "#d55e00", "#007a5a", "#a8487f", "#8a6a00", "#3a3a3a", "#2b8fc4", "#7a3600", "#5b4b9e", "#5c7a00")
-"""Colours that people with any colour vision tell apart."""
+"""Colour-blind safe palette."""
 _ROW = 0.2  # inches of a token
 _BETWEEN = 2.8  # inches between the two columns
 _THICKEST = 4.0  # points of the line of the largest weight
@@ -27,7 +27,7 @@ _NAMED = 80
 
 
 def lines(panel: Panel, look: Look) -> Drawing:
-    """Return two columns of tokens with lines between them, as wide and as strong as the weight.
+    """Return two columns of tokens, connected by lines with width and opacity proportional to the weight.
 
     Raises:
         ValueError: there are more tokens than a picture has room for.

@@ -1,4 +1,4 @@
-"""Views of tensors and labels, of what was captured, and of parameters."""
+"""Public constructors of views, from tensors, captured attention, and model parameters."""
 
 from __future__ import annotations
 
@@ -35,13 +35,12 @@ def heatmap(
     """Return a view of one map.
 
     Args:
-        weights: a tensor or array [R, C]; captured weights of one sequence; `LazyRows`, or anything with a `shape` that
-            gives rows by a slice, however large: rows are read some at a time.
-        rows, columns: a name for each; none for their numbers.
-        title: what the map shows.
-        down, along: what rows and columns are.
-        full: the magnitude of the darkest colour; None for the largest there is, and for 1 of weights that are read
-            some rows at a time.
+        weights: a tensor or array [R, C]; captured weights of one sequence; `LazyRows`, or any object with `shape` and
+            row slices, of any size: rows are loaded in blocks.
+        rows, columns: names of rows and columns; empty to number them.
+        title: title of the map.
+        down, along: axis labels of rows and columns.
+        full: magnitude of the darkest colour; None for the maximum, or for 1 if rows are loaded in blocks.
 
     >>> view = heatmap([[0.9, 0.1], [0.2, 0.8]], ["der", "Hund"], ["the", "dog"], title="the dog")
     >>> view.panels[0].rows
@@ -74,7 +73,7 @@ def heads(
         weights: [L, H, T, S], [H, T, S], or a sequence of layers [H, T, S].
         rows, columns: names of the T queries and S keys; None of columns for those of the rows.
         title: what it shows.
-        kind: how rows and columns belong together; None to tell from names and weights.
+        kind: kind of attention; None to infer it from names and weights.
         queries, keys: [L, H, T, D] and [L, H, S, D], to see them dimension by dimension.
 
     >>> view = heads(torch.rand(2, 3, 5, 5).softmax(-1), "a b c d e".split())
@@ -108,7 +107,7 @@ def heads(
 
 
 def lines(weights: Any, rows: Sequence[str] = (), columns: Sequence[str] | None = None, *, title: str = "") -> View:
-    """Return a view that begins with lines between two columns of tokens.
+    """Return a view that initially shows lines between two columns of tokens.
 
     Args:
         weights: [T, S], or of several heads and layers as `heads` takes them.
@@ -142,7 +141,7 @@ def neurons(
         query, key: [L, H, T, D] and [L, H, S, D]; leading axes may be left out.
         rows, columns: names of queries and keys; None of columns for those of the rows.
         scale: factor of the dot products; None for 1 / sqrt(D).
-        causal: queries read only keys at or before their own place.
+        causal: queries attend only to keys up to their own position.
         title: what it shows.
 
     >>> neurons(torch.randn(3, 4), torch.randn(3, 4), "a b c".split()).panels[0].weights.shape
@@ -178,14 +177,14 @@ def curves(values: Any, names: Sequence[str] = (), steps: Sequence[str] = (), *,
 def captured(
     seen: Captured, rows: Sequence[str] = (), columns: Sequence[str] | None = None, *, batch: int = 0, title: str = ""
 ) -> View:
-    """Return a view of what `regard.capture` has seen: a panel for each kind of attention, with its layers and heads.
+    """Return a view of attention captured by `regard.capture`: a panel per kind, with its layers and heads.
 
     Args:
-        seen: of a model that has run.
-        rows: tokens that the model wrote, or of its only text.
-        columns: tokens that it read; None for the same text.
-        batch: which sequence of the batch.
-        title: in front of the name of each kind.
+        seen: the capture of a model that has run.
+        rows: target tokens, or those of the only text.
+        columns: source tokens; None for the same text.
+        batch: index of the sequence in the batch.
+        title: prefix of each panel's title.
 
     >>> from regard import capture
     >>> model = nn.TransformerEncoderLayer(8, 2, batch_first=True).eval()
@@ -201,7 +200,7 @@ def captured(
 
 
 def parameters(model: nn.Module, *, title: str = "") -> View:
-    """Return a view of the parts of a model by size, and of which training changes.
+    """Return a view of the parameter counts of a model's parts, trainable and frozen.
 
     >>> layer = nn.Linear(3, 5).requires_grad_(False)
     >>> parameters(nn.Sequential(layer, nn.Linear(5, 2))).panels[0].trainable
@@ -220,10 +219,10 @@ def load(path: str | Path) -> View:
 
 
 def difference(first: View, second: View) -> View:
-    """Return the first view less the second, panel by panel: where two models look differently.
+    """Subtract the second view from the first, panel by panel, to compare the attention of two models.
 
     Raises:
-        ValueError: they are not of the same rows and columns.
+        ValueError: their rows and columns differ.
 
     >>> one, other = heatmap([[0.9, 0.1]], ["x"], ["a", "b"]), heatmap([[0.4, 0.6]], ["x"], ["a", "b"])
     >>> difference(one, other).panels[0].values

@@ -1,4 +1,4 @@
-"""Heat maps for paper and files: one, and those of all layers and heads at once."""
+"""Matplotlib heat maps: a single map, and thumbnails of all layers and heads."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def heatmap(panel: Panel, look: Look) -> Drawing:
 
 
 def scale(values: NDArray[Any]) -> dict[str, Any]:
-    """Return colours and bounds of a map: zero is white, and so it stays beside numbers below zero."""
+    """Return colour map and bounds; zero is always white, also with negative values."""
     largest = float(np.abs(values).max()) if values.size else 0.0
     signed = bool(values.size) and float(values.min()) < 0
     largest = largest or 1.0
@@ -64,7 +64,7 @@ def scale(values: NDArray[Any]) -> dict[str, Any]:
 
 
 def _rooted(bounds: dict[str, Any]) -> dict[str, Any]:
-    """Return colours by the square root of the magnitude: among many weights few are large."""
+    """Return a square-root colour scale: most of many weights are small, and would be invisible on a linear one."""
     from matplotlib.colors import FuncNorm
 
     def there(values: NDArray[Any]) -> NDArray[Any]:
@@ -79,7 +79,7 @@ def _rooted(bounds: dict[str, Any]) -> dict[str, Any]:
 
 
 def sequential() -> Colormap:
-    """Return white to dark blue, of monotone lightness: the colours of the viewer in a browser."""
+    """Return the colour map from white to dark blue with monotone lightness, as in the browser viewer."""
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("regard", _STOPS)
@@ -118,7 +118,7 @@ def _of(names: Sequence[str], number: int) -> str:
 
 
 def _values(panel: Panel) -> tuple[NDArray[np.float32], int]:
-    """Return the numbers of a panel, pooled as often as they must be to be drawn."""
+    """Return the values of a panel, pooled to drawable size, and the binary exponent of the pooling factor."""
     if not isinstance(panel, StreamedPanel):
         values, power = to_float32(panel.values), 0
         while max(values.shape, default=0) > _FINEST:
@@ -127,13 +127,14 @@ def _values(panel: Panel) -> tuple[NDArray[np.float32], int]:
     rows, columns = panel.source.shape
     power = max(0, max(rows, columns) - 1).bit_length() - _FINEST.bit_length() + 1
     power = max(0, power)
+    # Blocks of about 4 million values, whose rows are a multiple of the pooling squares.
     step = max(1, (1 << 22) // max(1, columns) >> power) << power
     parts = (panel.source.read(first, min(rows, first + step)) for first in range(0, rows, step))
     return np.concatenate([pooled(part, 1 << power) for part in parts]), power
 
 
 def _name(axis: Axes, panel: Panel, along: float, down: float, look: Look) -> None:
-    """Name rows and columns one by one if there are few; where cells are smaller than letters, every second, third."""
+    """Label rows and columns; if cells are smaller than letters, only every second, third, ..."""
     room = look.font / 72 * 1.05
     if 0 < len(panel.rows) <= _NAMED:
         every = max(1, int(np.ceil(room / down)))

@@ -1,4 +1,4 @@
-"""A text in lines, with weights on its words and on its lines, as a picture."""
+"""Matplotlib drawing of a text with weights on its words and lines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CHARACTER, _ROW = 0.602 * _FONT / 72, 0.2  # inches of a character of the monos
 
 
 class Placed(NamedTuple):
-    """A word at its place in the picture, in characters from the left and rows from the top."""
+    """A word and its position in the drawing, in characters from the left and rows from the top."""
 
     word: str
     value: float
@@ -32,7 +32,7 @@ class Placed(NamedTuple):
 
 
 def place_words(words: Sequence[Sequence[str]], values: Sequence[Sequence[float]]) -> Iterator[list[Placed]]:
-    """Yield the words of each line at their places.
+    """Yield the words of each line with their positions.
 
     >>> [(one.column, one.row) for line in place_words([["a", "gem"], ["so"]], [[0.0, 1.0], [1.0]]) for one in line]
     [(6, 0), (8, 0), (6, 1)]
@@ -51,7 +51,7 @@ def place_words(words: Sequence[Sequence[str]], values: Sequence[Sequence[float]
 
 
 def marked_text_drawing(panel: TextPanel, look: Look) -> Drawing:
-    """Return words on colours, and before each line its weight."""
+    """Return a drawing of words on coloured background, each line preceded by its weight."""
     columns, rows = _size(place_words(panel.words, panel.values.tolist()))
     width, height = columns * _CHARACTER, rows * _ROW
     if look.width is not None:

@@ -1,4 +1,4 @@
-"""Nodes that read each other, as a picture of circles and lines."""
+"""Matplotlib drawing of graph attention: nodes as circles, weights as lines."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 _SIDE = 7.0  # inches
 _THICKEST = 7.0  # points of the line for weight 1
 _NODE, _ASKED = 260, 520  # areas of a node, in square points
-_COLOURS = 20  # groups that are told apart
+_COLOURS = 20  # groups with distinct colours
 
 
 def network(panel: GraphPanel) -> Drawing:
     """Return the drawing of a network.
 
-    Nodes stand at their places, coloured by group; lines as thick as the weight by which one end reads the other.
+    Nodes are coloured by group; line width shows the attention weight between two nodes.
 
-    A loop, a node that reads itself, is a ring around it. Who reads the first node, the one that was asked for, is not
-    drawn: its lines are what it reads.
+    A self-loop is a ring around the node. The first node is the queried one: only its own attention is drawn, not that
+    of other nodes to it.
     """
     note = "width of a line: the weight by which one end reads the other; of a ring: by which a node reads itself"
     return Drawing(_SIDE + 2.0, _SIDE + 0.6, partial(_draw, panel), panel.title, note)

@@ -1,6 +1,6 @@
-"""Attention drawn over what was attended to: regions of a picture, a path of glimpses, frames of a spectrogram.
+"""Attention overlays: image regions, glimpse paths, and spectrogram frames.
 
-These functions take arrays and labels. They know nothing of models.
+These functions take arrays and labels and are independent of models.
 """
 
 from __future__ import annotations
@@ -40,11 +40,10 @@ def draw_regions(
     columns: int = 6,
     alpha: float = 0.75,
 ) -> str | None:
-    """Draw a picture once per word, each with the weights of its regions on it.
+    """Draw an image once per word, overlaid with the word's weights over regions.
 
-    The first panel is the picture alone. Each other one has the word above it and its largest weight below it. Colours
-    are relative to the largest weight of their own panel. Regions of several scales are added, each spread over the
-    part of the picture that it covers.
+    The first panel is the image alone. Each other panel has the word above and its largest weight below. Colours are
+    relative to the panel's largest weight. Regions of several scales are summed, each spread over the area it covers.
 
     Args:
         path: where to write; its suffix is .png, .svg or .pdf.
@@ -52,8 +51,8 @@ def draw_regions(
         weights: [T, S], of the S regions for each of T words.
         labels: the T words.
         grids: rows and columns of the regions of each scale, row by row; S in all.
-        columns: how many panels stand side by side at most.
-        alpha: how opaque the largest weight is.
+        columns: maximum number of panels per row.
+        alpha: opacity of the largest weight.
 
     Returns:
         A sentence about letters that no font of this machine has; None if all are drawn.
@@ -80,7 +79,7 @@ def regions(
     alpha: float = 0.75,
     title: str = "",
 ) -> Drawing:
-    """Return the drawing of `draw_regions`, to which a title can be given."""
+    """Return the drawing of `draw_regions`, with an optional title."""
     shown, rows = _pixels(picture), torch.as_tensor(weights).detach().float().cpu()
     count = sum(down * along for down, along in grids)
     if rows.dim() != 2 or rows.shape != (len(labels), count):
@@ -95,7 +94,7 @@ def regions(
     lines = max((_label(label).count("\n") + 1 for label in labels), default=1)
 
     def on(figure: FigureBase) -> None:
-        # Unseen ticks would still be placed, in each panel.
+        # Remove ticks: matplotlib lays out even invisible ones, in each panel.
         hidden: dict[str, Any] = {"xticks": (), "yticks": ()}
         panels = figure.subplots(down, across, squeeze=False, subplot_kw=hidden).ravel()
         for number, panel in enumerate(panels):
@@ -135,8 +134,8 @@ def draw_glimpses(
         picture: [C, H, W] or [H, W], uint8 or floats in [0, 1]; C is 1 or 3.
         locations: [T, 2], x and y of each step in [-1, 1], as `regard.ops.glimpse` takes them.
         size: pixels per side of the finest patch.
-        scales: how many patches.
-        factor: how much wider each is than the one before.
+        scales: number of patches.
+        factor: ratio of the sides of successive patches.
         title: a line above the picture.
 
     Returns:
@@ -209,7 +208,7 @@ def draw_alignment(
     hop: float = 0.010,
     title: str = "",
 ) -> str | None:
-    """Draw a spectrogram, and below it the weights of its frames for each symbol, on the same axis of time.
+    """Draw a spectrogram, and below it the frame weights of each symbol on a shared time axis.
 
     Args:
         path: where to write; its suffix is .png, .svg or .pdf.
@@ -249,7 +248,7 @@ def alignment(
 
     def on(figure: FigureBase) -> None:
         upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=heights)
-        # Silence is far below everything else: without a bound all that is heard would have one colour.
+        # Silence is an extreme outlier: without a lower bound, all audible frames would have the same colour.
         bounds = np.percentile(heard, (5, 99.5))
         upper.imshow(
             heard.T, aspect="auto", origin="lower", cmap="magma", vmin=bounds[0], vmax=max(bounds[1], bounds[0] + 1e-6),
@@ -273,8 +272,8 @@ def alignment(
 def upsampled(weights: Tensor, grids: Sequence[tuple[int, int]], size: tuple[int, int]) -> Tensor:
     """Weights of regions as densities over pixels: [T, S] of grids that have S cells in all -> [T, H, W].
 
-    A weight is spread evenly over its cell and then smoothed, so that of two scales with equal weights the finer one
-    is the brighter. Every row keeps its sum.
+    A weight is spread evenly over its cell and then smoothed, so that at equal weights finer scales are brighter. The
+    sum of each row is preserved.
 
     >>> upsampled(torch.tensor([[0.25, 0.75]]), [(1, 2)], (1, 4))
     tensor([[[0.1250, 0.1875, 0.3125, 0.3750]]])
@@ -283,7 +282,8 @@ def upsampled(weights: Tensor, grids: Sequence[tuple[int, int]], size: tuple[int
     begin = 0
     for down, along in grids:
         part = weights[:, begin : begin + down * along].unflatten(1, (down, along)).unsqueeze(1)  # [T, 1, h, w]
-        wide = F.interpolate(part, size=size, mode="bilinear", align_corners=False).squeeze(1)
+        wide = F.interpolate(part, size=size, mode="bilinear", align_corners=False).squeeze(1)  # [T, H, W]
+        # Interpolation changes the sum of a map, in particular at its edges: rescale to the sum of the weights.
         scale = part.sum((1, 2, 3)) / wide.sum((1, 2)).clamp(min=1e-12)
         total = total + wide * scale[:, None, None]
         begin += down * along
@@ -291,7 +291,7 @@ def upsampled(weights: Tensor, grids: Sequence[tuple[int, int]], size: tuple[int
 
 
 def _pixels(picture: NDArray[Any] | Tensor) -> NDArray[Any]:
-    """A picture as matplotlib takes it, [H, W, 3], floats in [0, 1]."""
+    """Convert an image to matplotlib's format, [H, W, 3], floats in [0, 1]."""
     values = torch.as_tensor(picture).detach().cpu()
     values = values.unsqueeze(0) if values.dim() == 2 else values
     if values.dim() != 3 or values.shape[0] not in (1, 3) or not values.numel():
@@ -302,22 +302,23 @@ def _pixels(picture: NDArray[Any] | Tensor) -> NDArray[Any]:
 
 
 def _apart(centres: NDArray[Any], offset: float, low: NDArray[Any], high: NDArray[Any]) -> list[NDArray[Any]]:
-    """A place for the number of each step: beside its square, inside the drawing, far from numbers and path."""
+    """Choose label positions of the steps: beside their squares, inside the drawing, away from labels and path."""
     angles = np.arange(12) * np.pi / 6 - 0.75 * np.pi  # the upper left first
-    around = offset * np.stack((np.cos(angles), np.sin(angles)), axis=1)
+    around = offset * np.stack((np.cos(angles), np.sin(angles)), axis=1)  # [12, 2]
     shares = np.linspace(0.0, 1.0, 9)[:, None]
     path = [before + shares * (after - before) for before, after in pairwise(centres)]
     places: list[NDArray[Any]] = []
     for centre in centres:
         options = np.clip(centre + around, low, high)
         taken = np.concatenate([centres, *path, *(place[None] for place in places)])
+        # Greedy: the candidate with the largest distance to its nearest obstacle.
         distance = np.linalg.norm(options[:, None] - taken[None], axis=2).min(axis=1)
         places.append(options[distance.argmax()])
     return places
 
 
 def _label(text: str, letters: int = _LETTERS) -> str:
-    """A label in lines that fit, three at most."""
+    """Wrap a label into at most three lines."""
     shown = "␣" if text.isspace() else plain_name(text)
     lines = textwrap.wrap(shown, letters) or [""]
     return "\n".join(lines if len(lines) <= 3 else [*lines[:2], f"{lines[2][: letters - 1]}…"])

@@ -1,4 +1,4 @@
-"""Panels as a file: a picture, a page of HTML, or numbers."""
+"""Output of panels to a file: figure, HTML page, or data."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ def draw(
     paper: bool = False,
     title: str = "",
 ) -> str | None:
-    """Write the panels, one above the other, each with the scale of its numbers.
+    """Write panels to a file, stacked vertically, each with its colour scale.
 
     Args:
-        panels: what to draw.
-        path: where; its suffix says how: .png, .svg, .pdf, .html, .npz, .json, .safetensors or .pharaoh.
-        suffix: says how in its place, for a draft that has another name; None for that of the path.
-        style: how, of panels that can be drawn in several ways; None for their usual one.
-        paper: as wide as a column of a paper, 3.5 inches.
-        title: of a page; "" for that of the first panel.
+        panels: panels to write.
+        path: output file; its suffix is .png, .svg, .pdf, .html, .npz, .json, .safetensors or .pharaoh.
+        suffix: overrides the suffix, for a temporary file with another name; None for that of the path.
+        style: style of panels with several styles; None for the default.
+        paper: column width of a paper, 3.5 inches.
+        title: page title; "" for that of the first panel.
 
     Returns:
-        A sentence about letters that the fonts of this machine do not have; None if all are drawn.
+        A warning about characters without an installed font; None if all are drawn.
 
     Raises:
         ValueError: another suffix, or a place that cannot be written to.

@@ -1,4 +1,4 @@
-"""Panels as the viewer in the browser reads them: a description in JSON, and the bytes of its maps."""
+"""Serialisation of panels for the browser viewer: a JSON description, and the bytes of its maps."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _HEADS = 0.8
 
 
 def payload(panel: Panel, blobs: Blobs, *, first: Style | None = None) -> dict[str, Any]:
-    """Return what the viewer draws of a panel.
+    """Return the viewer's description of a panel.
 
     Args:
-        panel: what is drawn.
-        blobs: takes the bytes.
-        first: the style that is shown first, of those that the panel has; None for its usual one.
+        panel: the panel.
+        blobs: receives the binary data.
+        first: initial style; None for the panel's default.
     """
     styles = styles_of(panel)
     described: dict[str, Any] = {
@@ -61,7 +61,7 @@ def payload(panel: Panel, blobs: Blobs, *, first: Style | None = None) -> dict[s
 
 
 def styles_of(panel: Panel) -> list[Style]:
-    """Return the ways in which a panel can be drawn, the usual one first.
+    """Return the styles that a panel supports, the default first.
 
     >>> import torch
     >>> styles_of(Panel("weights", torch.eye(2), rows=("a", "b"), columns=("x", "y")))
@@ -143,7 +143,7 @@ def _glimpses(panel: GlimpsePanel, blobs: Blobs) -> dict[str, Any]:
 def _frames(panel: FramesPanel, blobs: Blobs) -> dict[str, Any]:
     heard = to_float32(panel.spectrogram)
     low, high = np.percentile(heard, (5, 99.5)) if heard.size else (0.0, 1.0)
-    shades = ((heard - low) / max(high - low, 1e-6)).clip(0.0, 1.0)  # silence is far below everything else
+    shades = ((heard - low) / max(high - low, 1e-6)).clip(0.0, 1.0)  # bounds exclude silence, an extreme outlier
     bands = np.rint(255.0 * shades).astype(np.uint8)
     return _plain(panel, blobs) | {
         "kind": "frames",
@@ -193,7 +193,7 @@ def _map(values: Tensor, blobs: Blobs) -> dict[str, Any]:
 
 
 def _maps(maps: Sequence[Tensor], blobs: Blobs, *, share: float = 1.0) -> list[dict[str, Any]]:
-    """Return several maps of one scale; `share` of what their weights may take of a page is for them."""
+    """Return several maps with a common scale, within `share` of their page size budget."""
     signed = any(one.numel() and float(one.min()) < 0 for one in maps)
     full = max((float(one.abs().max()) for one in maps if one.numel()), default=0.0) or 1.0
     return _tiled(
@@ -223,5 +223,5 @@ def _picture(picture: Tensor, blobs: Blobs) -> list[Any]:
 
 
 def _rounded(values: Sequence[float]) -> list[float]:
-    """Return numbers with as many digits as float32 has."""
+    """Round numbers to float32 precision, for short JSON."""
     return [float(f"{value:.7g}") for value in values]

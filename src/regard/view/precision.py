@@ -1,9 +1,9 @@
-"""Precision of large maps: the finest of a ladder whose page stays below a size, by a sample of strips.
+"""Choice of precision for large maps: the finest level within a page size budget, estimated from sampled strips.
 
     page  =  0.08 bytes per weight, at least 3 MB and at most 25 MB
 
-Maps that compress well, as peaked weights do, keep 8 bits each. Of others first the number of shades goes down, then
-small weights are left out, and at last squares of weights share a cell, which shows their strongest.
+Maps that compress well, such as peaked weights, keep 8 bits per weight. For others, the number of shades is reduced
+first, then small weights are dropped, and finally squares of weights are max-pooled into a cell.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _POWERS = 7
 
 
 def budget(weights: int) -> float:
-    """Return the bytes of a page that maps of so many weights may have.
+    """Return the page size budget in bytes for a number of weights.
 
     >>> budget(512 * 512), budget(10_000 ** 2), budget(100_000 ** 2)
     (3000000, 8000000.0, 25000000)
@@ -38,7 +38,7 @@ def budget(weights: int) -> float:
 
 
 def affordable(maps: Sequence[LazyRows], how: Tiling, most: float) -> Tiling:
-    """Return the finest storage of maps whose tiles take no more than so many bytes of a page.
+    """Return the finest tiling whose tiles fit into `most` bytes of a page.
 
     Args:
         maps: of one shape and scale.
@@ -73,7 +73,7 @@ def _sizes(maps: Sequence[LazyRows], fine: Tiling) -> dict[tuple[int, float], li
 
 
 def _sample(maps: Sequence[LazyRows]) -> Iterator[tuple[int, int, int]]:
-    """Yield strips of rows spread over all maps: the number of a map, the first row, one behind the last."""
+    """Yield strips of rows spread over all maps: map index, first row, end row (exclusive)."""
     height = maps[0].shape[0]
     strips = -(-height // _TALL)
     every = len(maps) * strips

@@ -1,4 +1,4 @@
-"""Views as numbers: files that can be read back and compared, and links for aligners.
+"""Storage of views as data: files that can be loaded and compared, and alignment links.
 
 `.npz` and `.safetensors` hold each tensor of each panel under `<panel>.<attribute>`, and everything else as JSON.
 `.json` holds all of it as text. `.pharaoh` has a line per panel: for each row the column of its largest weight, as
@@ -34,7 +34,7 @@ def store(panels: Sequence[Panel], path: Path, suffix: str) -> None:
     """Write panels as numbers.
 
     Args:
-        panels: what is written.
+        panels: the panels.
         path: where.
         suffix: one of `STORED`.
 

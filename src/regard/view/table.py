@@ -1,4 +1,4 @@
-"""The largest weights of each row as a table of HTML: what a screen reader reads, and a page without scripts shows."""
+"""HTML table of the largest weights per row, for screen readers and pages without scripts."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _LONGEST = 12  # characters of a token that are shown
 
 
 def heat_map(weights: Tensor | None, columns: Sequence[str], rows: Sequence[str]) -> Text:
-    """A row for each thing written, a column for each thing read, darker where more weight lies.
+    """Heat map with a row per target token and a column per source token, darker for larger weights.
 
     Columns are headed by their whole tokens, read from top to bottom; a token of more than 12 characters ends in "…".
     The shades ░▒▓█ stand for weights around 1/4, 1/2, 3/4 and 1. A row without a weight above 1/8 would be blank: there
@@ -47,7 +47,7 @@ def heat_map(weights: Tensor | None, columns: Sequence[str], rows: Sequence[str]
 
 
 def story_map(weights: Tensor, sentences: Sequence[str], columns: Sequence[str] | None = None) -> Text:
-    """A row for each sentence that was read, a column for each hop, darker where more weight lies; shades as above.
+    """Heat map with a row per sentence and a column per hop; shades as in `heat_map`.
 
     Args:
         weights: [K, N], of each hop on each sentence.
@@ -70,7 +70,7 @@ def story_map(weights: Tensor, sentences: Sequence[str], columns: Sequence[str] 
 
 
 def marked_text(weights: Tensor, words: Sequence[Sequence[str]], line_weights: Sequence[float]) -> Text:
-    """A text in lines, a shade for its weight before each line, and one behind each word that has some.
+    """Text in lines, with a shade for the weight before each line and after each word.
 
     █ is the largest weight of a line, and of a word.
 
@@ -97,11 +97,11 @@ def marked_text(weights: Tensor, words: Sequence[Sequence[str]], line_weights: S
 
 
 def stacked(*rows: Sequence[str], width: int = 100) -> Text:
-    """Rows of tokens one under the other, as many columns side by side as fit: tags under their words.
+    """Aligned rows of tokens, wrapped to the width, such as tags under their words.
 
     Args:
         rows: each with a token for each column; one that is shorter leaves its last columns empty.
-        width: where to go on below, with an empty line between.
+        width: line width; wrapped blocks are separated by an empty line.
 
     >>> print(stacked(["the", "dog", "sleeps"], ["DT", "NN", "VB"]).plain)
     the dog sleeps

@@ -12,10 +12,10 @@ _LAYOUT = "\n\t"
 
 
 def visible(text: str) -> str:
-    r"""Return a text with a picture in the place of each control character but line ends and tabs.
+    r"""Replace each control character, except line ends and tabs, by a visible symbol.
 
-    An escape sequence in a label, a text or the name of a file could colour, clear or retitle a terminal, and type
-    into some. Its picture is as wide as one letter. Half of a surrogate pair, which cannot be written, becomes "�".
+    An escape sequence in a label, a text or a file name could colour, clear or retitle a terminal, and inject input in
+    some. The symbol has the width of one letter. A lone surrogate, which cannot be encoded, becomes "�".
 
     >>> visible("a \x1b[31mred\x1b[0m label\a\n")
     'a ␛[31mred␛[0m label␇\n'
@@ -31,9 +31,9 @@ _FIRST_STRONG, _POP = "\u2068", "\u2069"
 
 
 def isolated(text: str) -> str:
-    r"""Return a text within Unicode's isolates if anything in it is written from right to left.
+    r"""Wrap a text in Unicode isolates if it contains right-to-left characters.
 
-    Without them it would take the arrow, the number or the other text beside it along to its own side.
+    Without them, the bidirectional algorithm would reorder adjacent arrows, numbers or texts.
 
     >>> isolated("abc"), isolated("\u05d0\u05d1")
     ('abc', '\u2068אב\u2069')

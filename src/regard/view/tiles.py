@@ -1,10 +1,10 @@
-r"""Maps of weights as tiles: at most 8 bits per weight, on a square-root scale, in a pyramid of ever coarser levels.
+r"""Tiled weight maps: at most 8 bits per weight on a square-root scale, in a pyramid of increasingly coarse levels.
 
     q = round(n sign(w) sqrt(|w| / full)),  0 where |w| < floor        n = 255, 127 of signed values, or fewer
 
-Half a step of q is an error of about sqrt(w full) / n of a weight w, so small weights keep their shade. A cell of
-the next level is the largest in magnitude of its four cells below: a single strong weight is seen from any distance.
-Rows come some at a time and only one row of tiles per level is held, never the whole map.
+The quantisation error of a weight w is about sqrt(w full) / n, so small weights stay visible. Each coarser level
+max-pools 2 x 2 cells by magnitude, so a single strong weight is visible at any zoom. Rows are streamed: only one row of
+tiles per level is in memory, never the whole map.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Pixels = NDArray[np.integer[Any]]
 
 @dataclass
 class _Level:
-    """One level of the pyramid: rows of pixels go in, tiles come out, pooled rows go on to the level above."""
+    """Pyramid level: receives rows of pixels, writes tiles, and passes pooled rows to the next coarser level."""
 
     columns: int
     blobs: Blobs
@@ -59,7 +59,7 @@ class _Level:
                 self._cut()
 
     def close(self) -> None:
-        """Write what is left."""
+        """Write the remaining rows as a final, incomplete row of tiles."""
         if self.waiting:
             self._cut()
         if self.above is not None:
@@ -76,7 +76,7 @@ class _Level:
 
 
 def pooled(values: NDArray[Any], side: int) -> NDArray[Any]:
-    """Return the value of largest magnitude of each square of cells; those at the edges may be smaller.
+    """Max-pool squares of cells by magnitude; squares at the edges may be smaller.
 
     Args:
         values: [R, C].
@@ -97,7 +97,7 @@ def pooled(values: NDArray[Any], side: int) -> NDArray[Any]:
 
 
 def _reduced(larger: np.ufunc, values: NDArray[Any], side: int) -> NDArray[Any]:
-    """Return one value of each square, by halves: many times faster than a reduction over short axes."""
+    """Reduce squares by repeated halving, which is many times faster than a reduction over short axes."""
     while side > 1:
         values = larger(values[::2], values[1::2])
         values = larger(values[:, ::2], values[:, 1::2])
@@ -106,7 +106,7 @@ def _reduced(larger: np.ufunc, values: NDArray[Any], side: int) -> NDArray[Any]:
 
 
 def quantised(values: NDArray[np.float32], how: Tiling) -> Pixels:
-    """Return 8 bits per value.
+    """Quantise values to 8 bits.
 
     >>> quantised(np.array([[0.0, 0.25, 1.0]], np.float32), Tiling(1.0))
     array([[  0, 128, 255]], dtype=uint8)
@@ -116,6 +116,7 @@ def quantised(values: NDArray[np.float32], how: Tiling) -> Pixels:
     size = np.abs(values) if how.signed else values.clip(min=0.0)
     if how.floor:
         size[size < how.floor] = 0.0
+    # In place: a strip has millions of values.
     size /= how.full
     np.sqrt(size, out=size)
     size *= how.steps
@@ -147,9 +148,10 @@ def _candidates(size: NDArray[np.float32], count: int) -> NDArray[np.int64]:
     groups = width // _GROUP
     if groups <= count:
         return np.broadcast_to(np.arange(width), size.shape)
-    tops = size[:, : groups * _GROUP].reshape(rows, _GROUP, groups).max(1)
+    tops = size[:, : groups * _GROUP].reshape(rows, _GROUP, groups).max(1)  # [n, groups]
     best = np.argpartition(tops, -count, axis=1)[:, -count:]  # [n, count]
     inside = (best[:, :, None] + groups * np.arange(_GROUP)).reshape(rows, -1)
+    # The remaining columns form no full group and are always candidates.
     behind = np.broadcast_to(np.arange(groups * _GROUP, width), (rows, width - groups * _GROUP))
     return np.concatenate([inside, behind], axis=1)
 
@@ -160,9 +162,9 @@ class Tiling:
 
     Attributes:
         full: the magnitude of the largest q.
-        signed: whether values lie below zero.
+        signed: True if there are negative values.
         exact: keep all values in float32 besides.
-        largest: else of each row so many.
+        largest: otherwise, number of values per row kept in float32, the largest ones.
         thumbnail: a level of at most 64 cells per side, for pictures of many maps.
         shades: the number of shades beside zero; half of them for either sign.
         floor: the least magnitude that has a shade.
@@ -185,11 +187,11 @@ class Tiling:
 
 
 def _pixels(part: NDArray[np.float32], how: Tiling) -> Pixels:
-    """Return the pixels of some rows; where all are zero, they are not computed."""
+    """Return the pixels of some rows; skips tiles in which all values round to zero."""
     side, width = 1 << how.power, part.shape[1]
     made = np.zeros((_cells(len(part), how.power), _cells(width, how.power)), np.int8 if how.signed else np.uint8)
     tops = (np.abs(part) if how.signed else part).max(0)  # of each column
-    least = max(how.floor, how.full * (0.49 / how.steps) ** 2)
+    least = max(how.floor, how.full * (0.49 / how.steps) ** 2)  # smaller magnitudes round to zero
     for begin in range(0, width, TILE * side):
         end = begin + TILE * side
         if tops[begin:end].max() >= least:
@@ -199,7 +201,7 @@ def _pixels(part: NDArray[np.float32], how: Tiling) -> Pixels:
 
 
 def tiled(rows: LazyRows, how: Tiling, blobs: Blobs) -> dict[str, Any]:
-    """Return the description of a map for the viewer; its bytes go to `blobs`.
+    """Return the viewer's description of a map, and append its bytes to `blobs`.
 
     Args:
         rows: the map.

@@ -19,9 +19,9 @@ class View:
     """Panels that belong together.
 
     Attributes:
-        panels: what is drawn, one below the other.
+        panels: panels of the view, stacked vertically.
         title: of the page; "" for that of the first panel.
-        style: what is drawn first of a panel that can be drawn in several ways; None for its usual one.
+        style: initial style of panels with several styles; None for the default.
 
     >>> import torch
     >>> view = View((Panel("weights", torch.eye(2), rows=("a", "b"), columns=("x", "y")),))
@@ -38,10 +38,10 @@ class View:
 
         Args:
             path: where; its suffix is .html, .png, .svg, .pdf, .npz, .safetensors, .json or .pharaoh.
-            paper: a picture as wide as a column of a paper, 3.5 inches, instead of as wide as it needs.
+            paper: use the column width of a paper, 3.5 inches, instead of the natural width.
 
         Returns:
-            A sentence about letters that the fonts of this machine do not have; None if all are drawn.
+            A warning about characters without an installed font; None if all are drawn.
         """
         from regard.view.panels import draw
 

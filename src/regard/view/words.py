@@ -1,4 +1,4 @@
-"""Subwords merged to words: weights of a word's pieces are added where they are read, and averaged where they read."""
+"""Merging of subwords to words: weights are summed over the subwords of a key and averaged over those of a query."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OPEN = "@@"  # a piece whose word goes on behind it, of subword-nmt
 
 
 def words_of(pieces: Sequence[str]) -> list[tuple[str, list[int]]]:
-    """Return the words that pieces are of, each with the places of its pieces; whole words stay as they are.
+    """Group subword pieces into words, each with the positions of its pieces; whole words are unchanged.
 
     >>> words_of(["▁play", "ing", "▁chess", "</s>"])
     [('playing', [0, 1]), ('chess', [2]), ('</s>', [3])]
@@ -46,7 +46,7 @@ def _special(piece: str) -> bool:
 
 
 def _bare(piece: str, first: bool) -> str:
-    """Return a piece without the mark of where its word begins or goes on."""
+    """Return a piece without its word boundary or continuation mark."""
     for mark in _BEGINS:
         piece = piece.removeprefix(mark)
     return (piece if first else piece.removeprefix(_GOES_ON)).removesuffix(_OPEN)
@@ -55,7 +55,7 @@ def _bare(piece: str, first: bool) -> str:
 def merged(panel: Panel) -> Panel:
     """Return a panel between words.
 
-    Weights of the pieces of a word that is read add up, and those of a word that reads are averaged, so that rows stay
+    Weights are summed over the pieces of a key word and averaged over those of a query word, so that rows remain
     distributions (Clark et al. 2019, section 4.1).
 
     >>> weights = torch.tensor([[0.5, 0.25, 0.25], [0.0, 0.0, 1.0]])
@@ -85,8 +85,9 @@ Words = list[tuple[str, list[int]]]
 
 
 def _merged(values: Tensor, down: Words | None, along: Words | None) -> Tensor:
-    """Return [..., R, C] between words."""
+    """Merge weights between pieces [..., T, S] to weights between words [..., R, C]."""
     if down is not None:
+        # Query pieces first: their mean keeps row sums at 1, and the sum over key pieces does not change them.
         values = torch.stack([values[..., places, :].mean(-2) for _, places in down], -2)
     if along is not None:
         values = torch.stack([values[..., places].sum(-1) for _, places in along], -1)
@@ -94,7 +95,7 @@ def _merged(values: Tensor, down: Words | None, along: Words | None) -> Tensor:
 
 
 def _centres(centres: Sequence[float], down: Words | None, along: Words | None) -> tuple[float, ...]:
-    """Return places among words, of a word that reads the mean of its pieces'.
+    """Convert window centres to word positions; a query word has the mean of its pieces' centres.
 
     >>> _centres((0.0, 1.0, 2.5), [("a", [0, 1]), ("b", [2])], [("xy", [0, 1]), ("z", [2])])
     (0.0, 1.5)
@@ -106,7 +107,7 @@ def _centres(centres: Sequence[float], down: Words | None, along: Words | None) 
 
 
 def _place(centre: float, along: Words) -> float:
-    """Return a place among pieces as one among words, both counted at the middle of their cells."""
+    """Convert a position among pieces to one among words; both refer to the centres of cells."""
     piece = min(max(int(centre + 0.5), 0), along[-1][1][-1])
     number = _of(piece, along)
     places = along[number][1]
