@@ -30,13 +30,13 @@ class ConvEncoder(nn.Module):
     that are far apart never meet, unlike in attention.
 
     Args:
-        size: number of words.
+        size: size of the vocabulary.
         hidden_dim: width C of the embeddings, of all layers and of the states.
         num_layers: number L of convolutions; a state depends on L r words on either side.
         window: number 2r + 1 of words that a filter covers, odd.
         dropout: dropout of the embeddings and of the input of each convolution.
         positions: vectors added to the embeddings: `"sinusoidal"`, `"learned"` (as in the papers), or `"none"`.
-        max_length: longest text, for learned positions.
+        max_length: number of learned positions, the longest text.
 
     Shapes: source [B, S], lengths [B] -> `Encoded`; its summary is the mean of the states, for no state is the last.
 
@@ -79,7 +79,7 @@ class ConvEncoder(nn.Module):
             nn.init.zeros_(layer.bias)
 
     def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
-        """Encode ids [B, S] of true `lengths` [B]; None where there is no padding."""
+        """Encode token ids [B, S] with true `lengths` [B]; None without padding."""
         states: Tensor = self.words(check_ids(self, source))
         batch, size, _ = states.shape
         present = None if lengths is None else token_mask(lengths.to(states.device), size).unsqueeze(2)  # [B, S, 1]

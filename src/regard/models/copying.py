@@ -37,7 +37,7 @@ class CopyState:
     copies: Tensor | None
 
     def select(self, rows: Tensor) -> CopyState:
-        """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices."""
+        """Select sequences of the batch by index: `rows` [B'] may drop, repeat and reorder them."""
         copies = None if self.copies is None else self.copies.index_select(0, rows)
         return CopyState(self.inner.select(rows), copies)
 

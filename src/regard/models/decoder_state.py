@@ -29,7 +29,7 @@ class DecoderState:
     carried: Tensor | None = None
 
     def select(self, rows: Tensor) -> DecoderState:
-        """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices."""
+        """Select sequences of the batch by index: `rows` [B'] may drop, repeat and reorder them."""
         return DecoderState(
             self.layers.select(rows),
             None if self.memory is None else self.memory.select(rows),

@@ -31,17 +31,17 @@ class LSTMNSeq2Seq(EncoderDecoder[FusionState]):
     the LSTMN: h_t asks, the context goes into the output layer and into the next step (see `ShallowFusion`).
 
     Args:
-        encoder: encoder of the source, in a recipe by `kind` and its arguments, here any module that returns `Encoded`;
-            null, or here the number of source words, for an LSTMN of width D.
-        target_size: V, number of target words.
+        encoder: source encoder, by `kind` and its arguments in a recipe, or any module that returns `Encoded` in
+            Python; null in a recipe, or the source vocabulary size in Python, for an LSTMN of width D.
+        target_size: V, size of the target vocabulary.
         embedding_dim: width of the embeddings.
         hidden_dim: width D of the decoder, and of its own encoder.
         fusion: path of what is read of the source: into the cell (`"deep"`) or beside it (`"shallow"`).
         dropout: dropout of the embeddings, of the states that shallow fusion attends to, and of the input of the output
             layer.
         tied: use the target embedding as the output matrix W; needs an output layer with an input as wide.
-        scale: largest entry of an embedding at initialisation; null in a recipe for 1 with characters, and 0.1
-            otherwise. With 1, the score finds words by their content sooner, at the cost of noise from rare words.
+        scale: bound of the uniform initialisation of embeddings; null in a recipe for 1 with characters, and 0.1
+            otherwise. With 1, the score learns to find words by content sooner, at the cost of noise from rare words.
 
     Cheng, Dong & Lapata 2016, section 4. The decoder begins with empty tapes: all that it knows of the source it reads.
     Of an encoder without tapes of width D, deep fusion reads its states h, mapped: γ = V h, α = U h.

@@ -24,9 +24,9 @@ class LSTMNEncoder(nn.Module):
         num_layers: number of layers.
         distances: number of distances with an energy of their own, see `LSTMNCell`; None for none, as in the paper.
         dropout: dropout of the embeddings, between layers and of the states.
-        characters: for tagging, encode each word by its letters too, beside its embedding; None for none.
-        scale: largest entry of an embedding at initialisation; null in a recipe for 1 with characters, and 0.1
-            otherwise. With 1, the score finds words by their content sooner, at the cost of noise from rare words.
+        characters: for tagging, character encoder whose word vectors are concatenated to the embeddings; None for none.
+        scale: bound of the uniform initialisation of embeddings; null in a recipe for 1 with characters, and 0.1
+            otherwise. With 1, the score learns to find words by content sooner, at the cost of noise from rare words.
 
     Shapes: source [B, S], lengths [B] -> `Encoded`, its `state` the tapes of all layers.
 
@@ -59,7 +59,7 @@ class LSTMNEncoder(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, source: Tensor, lengths: Tensor | None = None, spelling: LetterIds | None = None) -> Encoded:
-        """Encode source ids [B, S] of true `lengths` [B]; None where there is no padding."""
+        """Encode token ids [B, S] with true `lengths` [B]; None without padding."""
         mask = None if lengths is None else Mask.padding(lengths)
         words = self.words(check_ids(self, source))
         if self.characters is not None:

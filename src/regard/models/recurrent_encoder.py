@@ -24,19 +24,19 @@ class RecurrentEncoder(nn.Module):
     .. math:: h_s = [\overrightarrow{h}_s; \overleftarrow{h}_s]
 
     Args:
-        size: number of words.
+        size: size of the vocabulary.
         embedding_dim: width of the embeddings.
         hidden_dim: width C of the states; with two directions each has half of it.
-        cells: recurrent cells of the layers, by kind or with all their arguments.
+        cells: recurrent cells of the layers: a kind, or a mapping with all arguments.
         bidirectional: encode in both directions.
         dropout: dropout of the embeddings and of the states.
         reverse: encode the source from its end (Sutskever, Vinyals & Le 2014, section 3.3).
-        characters: for tagging, encode each word by its letters too, beside its embedding; None for none.
+        characters: for tagging, character encoder whose word vectors are concatenated to the embeddings; None for none.
         feature_dim: for tagging, width of the embedding of a feature of each word, such as its part of speech, beside
             its own; None for none.
         num_features: number of values of that feature; the data decide it.
-        scale: largest entry of an embedding at initialisation; null in a recipe for 1 with characters, and 0.1
-            otherwise. Small ones make rare words little noise.
+        scale: bound of the uniform initialisation of embeddings; null in a recipe for 1 with characters, and 0.1
+            otherwise. With small values, rare words, which are hardly trained, add little noise.
 
     Shapes: source [B, S], lengths [B] -> `Encoded`.
 
@@ -80,7 +80,7 @@ class RecurrentEncoder(nn.Module):
         spelling: LetterIds | None = None,
         features: Tensor | None = None,
     ) -> Encoded:
-        """Encode source ids [B, S] of true `lengths` [B]; None where there is no padding.
+        """Encode token ids [B, S] with true `lengths` [B]; None without padding.
 
         Args:
             source, lengths: the words.

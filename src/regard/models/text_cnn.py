@@ -26,14 +26,14 @@ class TextCNN(nn.Module):
     filter anywhere in the text, `dropout: 0.5`, and a linear layer.
 
     Args:
-        size: number of words.
+        size: size of the vocabulary.
         embedding_dim: width of the embeddings.
         hidden_dim: width C of the states: number of filters, divided among the windows; the first ones
             have one more where that leaves a rest.
         windows: numbers of words that filters cover.
         dropout: dropout of the embeddings.
-        scale: largest entry of an embedding at initialisation; null in a recipe for 1 with characters, and 0.1
-            otherwise. Small ones make rare words little noise.
+        scale: bound of the uniform initialisation of embeddings; null in a recipe for 1 with characters, and 0.1
+            otherwise. With small values, rare words, which are hardly trained, add little noise.
 
     Shapes: source [B, S], lengths [B] -> `Encoded`; its summary is the maximum of the states over the words, zero of an
     empty text.
@@ -70,7 +70,7 @@ class TextCNN(nn.Module):
         )
 
     def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
-        """Encode ids [B, S] of true `lengths` [B]; None where there is no padding."""
+        """Encode token ids [B, S] with true `lengths` [B]; None without padding."""
         words: Tensor = self.words(check_ids(self, source))
         batch, size, _ = words.shape
         present = None if lengths is None else token_mask(lengths.to(words.device), size).unsqueeze(2)  # [B, S, 1]

@@ -27,7 +27,7 @@ class PositionedEmbeddings(nn.Module):
     """Embeddings times sqrt(C), plus positions, then dropout.
 
     Args:
-        size: number of words.
+        size: size of the vocabulary.
         dim: C, width of the vectors.
         dropout: probability of dropping a channel.
         positions: `"sinusoidal"` or `"learned"`; `"rotary"` and `"none"` add nothing here.
@@ -68,13 +68,13 @@ class TransformerEncoder(nn.Module):
     """An encoder-only Transformer: each word sees all words.
 
     Args:
-        size: number of words.
+        size: size of the vocabulary.
         blocks: widths, heads and dropout of the layers; None for those of the paper's base model.
         num_layers: number of layers.
         positions: position encoding: `"sinusoidal"` or `"learned"` vectors added to the embeddings, `"rotary"` in the
             attention, or `"none"`. Without positions the source is a set: states of its words in another order are the
             same states in that order.
-        max_length: longest text, for learned positions.
+        max_length: number of learned positions, the longest text.
 
     Shapes: source [B, S], lengths [B] -> `Encoded` with states [B, S, C], zero at padding; its summary is the state of
     the last word. Vaswani et al. 2017, section 3.1; with pre-norm a LayerNorm follows the last layer.
@@ -104,7 +104,7 @@ class TransformerEncoder(nn.Module):
         self.norm = last_norm(blocks)
 
     def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
-        """Encode ids [B, S] of true `lengths` [B]; None where there is no padding."""
+        """Encode token ids [B, S] with true `lengths` [B]; None without padding."""
         mask = None if lengths is None else Mask.padding(lengths)
         states: Tensor = self.words(check_ids(self, source))
         for layer in self.layers:

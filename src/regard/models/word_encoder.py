@@ -21,13 +21,13 @@ class WordEncoder(nn.Module):
     measure what the context of a recurrent encoder does to attention.
 
     Args:
-        size: number of words.
+        size: size of the vocabulary.
         embedding_dim: width of the embeddings.
         hidden_dim: width C of the states.
         activation: f, `"none"` or `"tanh"`.
         dropout: dropout of the embeddings.
-        scale: largest entry of an embedding at initialisation; null in a recipe for 1 with characters, and 0.1
-            otherwise. Small ones make rare words little noise.
+        scale: bound of the uniform initialisation of embeddings; null in a recipe for 1 with characters, and 0.1
+            otherwise. With small values, rare words, which are hardly trained, add little noise.
 
     Shapes: source [B, S], lengths [B] -> `Encoded`; its summary is the mean of the states, zero of an empty text.
 
@@ -57,7 +57,7 @@ class WordEncoder(nn.Module):
         self.output_map = nn.Linear(embedding_dim, hidden_dim, bias=False)
 
     def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
-        """Encode ids [B, S] of true `lengths` [B]; None where there is no padding."""
+        """Encode token ids [B, S] with true `lengths` [B]; None without padding."""
         states: Tensor = self.output_map(self.words(check_ids(self, source)))
         if self.activation == "tanh":
             states = states.tanh()
