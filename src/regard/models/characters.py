@@ -61,7 +61,8 @@ class CharacterEncoder(nn.Module):
     Shapes: `LetterIds` -> [B, T, hidden_dim], zero where no word starts. Each distinct word of a batch is encoded once.
 
     Lample et al. 2016, "Neural Architectures for Named Entity Recognition", section 4.1; Ma & Hovy 2016, "End-to-end
-    Sequence Labeling via Bi-directional LSTM-CNNs-CRF", section 2.1. Letter embeddings are initialised uniformly in ±√(3 / embedding_dim).
+    Sequence Labeling via Bi-directional LSTM-CNNs-CRF", section 2.1. Letter embeddings are initialised
+    uniformly in ±√(3 / embedding_dim).
 
     >>> encoder = CharacterEncoder(CharacterConfig("cnn", hidden_dim=6, size=9))
     >>> letters, places = torch.tensor([[[5, 6], [7, 0]]]), torch.tensor([[True, False, True]])

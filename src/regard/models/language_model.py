@@ -70,7 +70,7 @@ class LanguageModel(Generator[RecurrentState]):
         self.output_map = output_layer(hidden_dim, self.words, tied=tied)
 
     def forward(self, text: Tensor, state: RecurrentState | None = None) -> ModelOutput:
-        """Return logits [B, T, V] of the next word at each position of `text` [B, T]; `state` is from a previous text."""
+        """Return logits [B, T, V] of the next word at each position; `state` is from a previous text."""
         check_tokens(self, text)
         state = self.start(None, batch=len(text)) if state is None else state
         advanced = self.advance(self.embed(text, state), state)

@@ -225,7 +225,7 @@ class TransformerLM(Generator[TransformerState]):
         self.output_map = _output(blocks, self.words, tied=tied)
 
     def forward(self, text: Tensor, state: TransformerState | None = None) -> ModelOutput:
-        """Return logits [B, T, V] of the next word at each position of `text` [B, T]; `state` is from a previous text."""
+        """Return logits [B, T, V] of the next word at each position; `state` is from a previous text."""
         return self.unroll(text, self.decoder.start() if state is None else state)
 
     def start(

@@ -1,4 +1,4 @@
-"""The encoder of words without their neighbours."""
+"""Context-free encoder: each state depends on one word only."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from regard.nn.rnn import token_mask
 
 
 class WordEncoder(nn.Module):
-    r"""Words in, a map of their embeddings out: h_s = f(W E x_s). No state knows its neighbours or its place.
+    r"""Mapped word embeddings: h_s = f(W E x_s). A state depends neither on its neighbours nor on its position.
 
-    With `pooling: mean` an acceptor is then a continuous bag of words; decomposable attention reads such states. With
-    `activation: tanh` it is the encoder "Average" of Jain & Wallace 2019 but for its missing bias, beside which they
-    measure what the context of a recurrent encoder does to attention.
+    With an acceptor and `pooling: mean` it is a continuous bag of words; decomposable attention uses such states. With
+    `activation: tanh` it is the "Average" encoder of Jain & Wallace 2019 without bias, their baseline to measure the
+    effect of recurrent context on attention.
 
     Args:
         size: size of the vocabulary.
         embedding_dim: width of the embeddings.
         hidden_dim: width C of the states.
-        activation: f, `"none"` or `"tanh"`.
+        activation: function f, `"none"` or `"tanh"`.
         dropout: dropout of the embeddings.
         scale: bound of the uniform initialisation of embeddings; null in a recipe for 1 with characters, and 0.1
             otherwise. With small values, rare words, which are hardly trained, add little noise.

@@ -32,7 +32,7 @@ class FusionState:
     summary: Tensor
 
     def select(self, rows: Tensor) -> FusionState:
-        """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices."""
+        """Select sequences of the batch by index: `rows` [B'] may drop, repeat and reorder them."""
         return FusionState(self.intra.select(rows), self.source.select(rows), self.summary.index_select(0, rows))
 
 

@@ -45,11 +45,11 @@ class LSTMNState:
         return self.memory.value.squeeze(1).chunk(2, dim=-1)[1]
 
     def select(self, rows: Tensor) -> LSTMNState:
-        """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices."""
+        """Select sequences of the batch by index: `rows` [B'] may drop, repeat and reorder them."""
         return LSTMNState(self.memory.select(rows), self.summary.index_select(0, rows))
 
     def detach(self) -> LSTMNState:
-        """The same tapes without their history. Keys stay as they were projected when they were remembered."""
+        """Return the tapes detached from the autograd graph. Keys are not projected again after a parameter update."""
         memory = Memory(self.memory.key.detach(), self.memory.value.detach(), self.memory.mask)
         return LSTMNState(memory, self.summary.detach())
 
@@ -88,7 +88,7 @@ class LSTMNCell(nn.Module):
         input_dim: C, width of the inputs.
         hidden_dim: D, width of h and c.
         score_dim: A, width of the score's hidden layer; None for D.
-        window: how many words back the tapes reach; None for all.
+        window: number of past words kept on the tapes; None for all.
         distances: how many distances have an energy of their own, which is added to a_i: that of a word so many words
             back, farther ones sharing the last. It begins at 0, -1, -2, ...: at first the last words are looked at.
             None for none, as in the paper, where a word is found by what it is and not by where it stands.
@@ -180,8 +180,8 @@ class LSTMN(nn.Module):
         input_dim: C, width of the inputs.
         hidden_dim: D, width of h and c.
         score_dim: A, width of the score's hidden layer; None for D.
-        window: how many words back the tapes reach; None for all.
-        distances: how many distances have an energy of their own; None for none, as in the paper.
+        window: number of past words kept on the tapes; None for all.
+        distances: number of distances with a learned energy bias; None for none, as in the paper.
 
     Shapes: words [B, T, C] -> output [B, T, D]; weights [B, T, T], strictly lower triangular: word t looks at the
     words before it, and the first at nothing.

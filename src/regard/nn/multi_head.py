@@ -21,13 +21,13 @@ class MultiHead(AttentionModule):
 
     Args:
         score: the scores of all heads in one.
-        align: how energies become weights; None for `Softmax()`.
+        align: aligner that turns energies into weights; None for `Softmax()`.
         value_dim: width of the values; with `head_dim` they are mapped to H vectors of that width.
         head_dim: width of one head's values; None to let every head read the values as they are.
         output_dim: width of the context; None to leave the heads' contexts concatenated.
         bias: whether W^V and W^O have biases.
         dropout: probability of dropping a weight in training.
-        impl: the score's implementation by name; None to let it choose.
+        impl: name of the score's implementation; None to choose automatically.
 
     Shapes: query [B, T, Cq], key [B, S, Ck], value [B, S, Cv] -> context [B, T, output_dim], weights [B, H, T, S].
 

@@ -82,7 +82,7 @@ class NTMMemory:
         return NTMMemory(ntm_write(self.matrix, weights, erase, add))
 
     def select(self, rows: Tensor) -> NTMMemory:
-        """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices."""
+        """Select sequences of the batch by index: `rows` [B'] may drop, repeat and reorder them."""
         return NTMMemory(self.matrix.index_select(0, rows))
 
 

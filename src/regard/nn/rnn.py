@@ -45,13 +45,13 @@ class RecurrentState:
         return CellState(self.hidden[:, index], None if self.cell is None else self.cell[:, index])
 
     def select(self, rows: Tensor) -> RecurrentState:
-        """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices."""
+        """Select sequences of the batch by index: `rows` [B'] may drop, repeat and reorder them."""
         cell = None if self.cell is None else self.cell.index_select(0, rows)
         noise = tuple(part.index_select(0, rows) for part in self.noise)
         return replace(self, hidden=self.hidden.index_select(0, rows), cell=cell, noise=noise)
 
     def detach(self) -> RecurrentState:
-        """The same state without its history: where back-propagation through time is cut."""
+        """Return the state detached from the autograd graph, for truncated back-propagation through time."""
         cell = None if self.cell is None else self.cell.detach()
         weights = tuple(one.detach() for one in self.recurrent_weights)
         return replace(self, hidden=self.hidden.detach(), cell=cell, recurrent_weights=weights)

@@ -102,7 +102,7 @@ class LayerState:
     source_read: AttentionState | None = None
 
     def select(self, rows: Tensor, numbers: Sequence[int] | None = None) -> LayerState:
-        """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices, `numbers` the same as a list."""
+        """Select sequences of the batch by index: `rows` [B'], `numbers` the same as a list."""
         return LayerState(
             None if self.past is None else self.past.select(rows),
             None if self.past_read is None else self.past_read.select(rows),
@@ -111,7 +111,7 @@ class LayerState:
         )
 
     def detach(self) -> LayerState:
-        """The same state without its history."""
+        """Return the state detached from the autograd graph."""
         past = None if self.past is None else Memory(self.past.key.detach(), self.past.value.detach())
         return LayerState(past, self.past_read, self.source, self.source_read)
 
