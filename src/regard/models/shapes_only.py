@@ -21,7 +21,7 @@ def _eye(rows: int, columns: int | None = None, **options: Any) -> Tensor:
 
 
 def _arange(*bounds: float, **options: Any) -> Tensor:
-    return torch.arange(*bounds, **{**options, "device": "cpu"})  # on the CPU: these are small, and code may read their values
+    return torch.arange(*bounds, **{**options, "device": "cpu"})  # small, and code may read the values
 
 
 _FACTORIES: dict[Callable[..., Any], Callable[..., Tensor]] = {
