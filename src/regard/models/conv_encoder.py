@@ -46,8 +46,8 @@ class ConvEncoder(nn.Module):
 
     Gehring et al. 2017, "A Convolutional Encoder Model for Neural Machine Translation", section 3; the gates, the
     scaling of residual connections by sqrt(1/2) and the initial weights are of Gehring et al. 2017, "Convolutional
-    Sequence to Sequence Learning", sections 3.2, 3.4 and 3.5. The former paper has tanh instead of gates and a second stack
-    for the keys of attention. Both are not implemented, nor is weight normalisation.
+    Sequence to Sequence Learning", sections 3.2, 3.4 and 3.5. The former paper has tanh instead of gates and
+    a second stack for the keys of attention. Neither is implemented, nor is weight normalisation.
 
     >>> encoded = ConvEncoder(11, hidden_dim=6, num_layers=2)(torch.ones(2, 7).long(), torch.tensor([7, 4]))
     >>> encoded.states.shape, encoded.summary.shape, encoded.states[1, 4:].abs().sum().item()

@@ -108,7 +108,7 @@ def _together(reads: list[Attended]) -> Attended:
 
     def weigh(head: Tensor, row: Tensor) -> Tensor:
         if torch.compiler.is_compiling():  # `tolist` would break the graph: compute all layers, then select
-            # [B, h, t, S]
+            # stack [B, L, T, S], select [B, h, t, S]
             return torch.stack([read.weights() for read in reads], dim=1).index_select(1, head).index_select(2, row)
         return torch.stack([reads[layer].weights(rows=row) for layer in head.tolist()], dim=1)  # [B, h, t, S]
 

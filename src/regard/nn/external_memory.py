@@ -227,6 +227,7 @@ def _together(queries: Tensor, rows: int, copies: int) -> Tensor:
     if copies == 1:
         return queries
     _, heads, steps, width = queries.shape
+    # [rows, copies, H, T, D] -> [rows, H, copies, T, D] -> [rows, H, copies * T, D]
     return queries.view(rows, copies, heads, steps, width).transpose(1, 2).reshape(rows, heads, copies * steps, width)
 
 
@@ -235,4 +236,5 @@ def _apart(read: Tensor, copies: int) -> Tensor:
     if copies == 1:
         return read
     rows, heads, both, width = read.shape
+    # [rows, H, copies, T, D] -> [rows, copies, H, T, D] -> [rows * copies, H, T, D]
     return read.view(rows, heads, copies, both // copies, width).transpose(1, 2).flatten(0, 1)

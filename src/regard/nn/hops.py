@@ -129,7 +129,7 @@ class MemoryHops(nn.Module):
         noise: rate of empty memories in training; 0 for none.
 
     Parameters: `encoders`, K + 1 of them (adjacent: A¹, C¹, ..., C^K) or 2 (layer-wise: A, C); layer-wise also
-    `question` B and `carry` H. `hops` has no parameters: one `Attention` per hop, so that captures can distinguish them.
+    `question` B and `carry` H. `hops` has no parameters: one `Attention` per hop, for captures to distinguish.
 
     Shapes: story [B, N, J], question [B, J'] -> output [B, d], and for each hop weights [B, 1, N].
 

@@ -245,7 +245,7 @@ class Recurrent(nn.Module):
         return self._packed[layer].step
 
     def _whole(self, x: Tensor, lengths: Tensor | None, state: RecurrentState, index: int) -> tuple[Tensor, CellState]:
-        """Run one layer in one direction with one fused call over padding: packing would need the lengths on the CPU."""
+        """Run one layer in one direction in one fused call over padding, since packing needs the lengths on the CPU."""
         kind, before, weights = self.cells.kind, state.layer(index), self._weights_in(state, index)
         here = None if lengths is None else token_mask(lengths, x.shape[1])
         if here is not None and kind == "lstm":
@@ -325,7 +325,7 @@ _LONG = 128
 def _packs_slowly(x: Tensor, lengths: Tensor | None) -> bool:
     """Return whether running over padding is faster than packing: long sequences with gradient on a CPU.
 
-    There the backward pass of each step of a packed sequence allocates a gradient of the whole sequence: quadratic cost.
+    There the backward pass of each step of a packed sequence fills a gradient of the whole sequence: quadratic cost.
     """
     return lengths is not None and x.is_cpu and x.shape[1] >= _LONG and torch.is_grad_enabled()
 

@@ -87,13 +87,13 @@ def coattention(
              [0.50, 0.50]]])
     """
     _check(document, question, document_sentinel, question_sentinel)
-    # The sentinels are there for everybody: one more True at the end.
+    # Sentinels are always present: append True to each mask.
     here = F.pad(token_positions(document, document_mask), (0, 1), value=True)  # [b, m + 1]
     there = F.pad(token_positions(question, question_mask), (0, 1), value=True)  # [b, n + 1]
     d, q = _closed(document, document_sentinel), _closed(question, question_sentinel)
     affinity = (d @ q.mT).unsqueeze(1)  # [b, 1, m + 1, n + 1]
-    question_weights = masked_softmax(affinity.mT, pair_mask(there, here))
-    document_weights = masked_softmax(affinity, pair_mask(here, there))
+    question_weights = masked_softmax(affinity.mT, pair_mask(there, here))  # [b, 1, n + 1, m + 1]
+    document_weights = masked_softmax(affinity, pair_mask(here, there))  # [b, 1, m + 1, n + 1]
     read = question_weights.squeeze(1) @ d  # C^Q, [b, n + 1, l]
     brought = document_weights.squeeze(1) @ torch.cat((q, read), dim=2)  # C^D, [b, m + 1, 2l]
     return Coattended(

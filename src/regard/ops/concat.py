@@ -122,6 +122,7 @@ def _project(query: Tensor, key: Tensor, weight: Tensor) -> tuple[Tensor, Tensor
     statistics = statistics_dtype(query.dtype)
     for_query, for_key = weight.to(statistics).split((query.shape[3], key.shape[3]), dim=2)
     with full_precision(query):
+        # [B, H, T, Dq] @ [H, Dq, A] and [B, H, S, Dk] @ [H, Dk, A]
         return query.to(statistics) @ for_query.mT, key.to(statistics) @ for_key.mT
 
 

@@ -117,6 +117,7 @@ def _turned(weights: Tensor, mask: Mask, reach: int) -> list[Tensor]:
     position, size = allowed.cumsum(-1) - 1, allowed.sum(-1, keepdim=True).clamp(min=1)
     # [B, H or 1, T or 1, N] each
     sources = (ring.gather(-1, (position - offset).remainder(size)) for offset in range(-reach, reach + 1))
+    # [B, H, T, N] each
     return [weights.gather(-1, source.expand_as(weights)).masked_fill(~allowed, 0.0) for source in sources]
 
 

@@ -71,6 +71,7 @@ class Absorbed(NamedTuple):
         energy = (key @ bias.view(heads, width, 1)).view(batch, 1, heads * size)
         if memory.bias is not None:
             energy = energy + memory.bias.view(batch, 1, heads * size)
+        # [B, H, S, D] @ [H, D, C] -> [B, H, S, C]; keys become [B, C, H * S], values [B, H * S, C]
         key = (key @ weight.view(heads, width, channels)).view(batch, heads * size, channels).mT
         value = (memory.value @ last.mT.view(heads, width, channels)).view(batch, heads * size, channels)
         return Absorbed(key, energy, value, last_bias, heads, memory.bias is not None)

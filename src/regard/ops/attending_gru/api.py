@@ -115,7 +115,9 @@ class _Loop(torch.autograd.Function):
         read = LoopInputs(*rest)
         grad_inputs, grad_joint = torch.empty_like(opened), torch.empty_like(joint)
         grad_key = torch.zeros_like(read.key)
-        grad_weight = read.key.new_zeros(len(read.key), len(read.weight))  # of each sequence, so that none waits
+        grad_weight = read.key.new_zeros(
+            len(read.key), len(read.weight)
+        )  # per sequence, so that programs need no atomic additions
         grad_states, grad_weights = grad_states.contiguous(), grad_weights.contiguous()
         grad = grad_states[-1].clone()
         kept = torch.empty_like(grad)
@@ -128,6 +130,7 @@ class _Loop(torch.autograd.Function):
             grad = torch.addmm(kept, grad_joint[t], joint_weight)
         grad_value = torch.bmm(weights.permute(1, 2, 0), grad_inputs.transpose(0, 1))  # [B, S, T] @ [B, T, 3D]
         every = grad_joint.flatten(0, 1)
+        # One product over all steps [P, T * B] @ [T * B, D] instead of one accumulation per step.
         grad_matrix = every.mT @ states[:-1].flatten(0, 1)
         return (grad_inputs, grad, grad_key, grad_value, None, grad_matrix, every.sum(0), grad_weight.sum(0), None)
 
