@@ -117,7 +117,7 @@ class _Loop(torch.autograd.Function):
         grad_key = torch.zeros_like(read.key)
         grad_weight = read.key.new_zeros(
             len(read.key), len(read.weight)
-        )  # per sequence, so that programs need no atomic additions
+        )  # per sequence: no contention
         grad_states, grad_weights = grad_states.contiguous(), grad_weights.contiguous()
         grad = grad_states[-1].clone()
         kept = torch.empty_like(grad)
