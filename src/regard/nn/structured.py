@@ -47,7 +47,7 @@ class StructuredSelfAttention(CapturableModule):
         self.outer_map = nn.Linear(hidden_dim, num_hops, bias=False)
 
     def forward(self, hidden: Tensor, mask: Mask | None = None) -> Attended:
-        """Read the states [B, S, C] of each sentence r times; `mask` says which tokens are there."""
+        """Attend to the states [B, S, C] of each sentence with r hops; `mask` marks present tokens."""
         dropout = self.dropout if self.training else 0.0
         tokens = (
             None if mask is None else Mask.keys(token_positions(hidden, mask))

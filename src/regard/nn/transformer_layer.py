@@ -137,9 +137,9 @@ class TransformerLayer(Checkpointed):
         cross: add a sublayer of attention to a source.
 
     Parameters: `attention` (W^Q, W^K, W^V, W^O with biases), `cross` likewise, `inner_map` W_1, `outer_map` W_2, and
-    a LayerNorm for each part. Weight matrices have Glorot initialisation, with W^Q, W^K and W^V as one matrix [3C, C] as
-    in other implementations; biases are zero. Initialised as three matrices they would be larger by a factor of √2, which
-    hurts the training of a post-norm Transformer at a high learning rate.
+    a LayerNorm for each part. Weight matrices have Glorot initialisation, with W^Q, W^K and W^V as one matrix [3C, C],
+    as in other implementations; biases are zero. As three matrices they would be larger by a factor of √2, which hurts
+    the training of a post-norm Transformer at a high learning rate.
 
     Vaswani et al. 2017, section 3.1; pre-norm: Xiong et al. 2020. Equal to `torch.nn.TransformerEncoderLayer` and
     `TransformerDecoderLayer` with the same weights.
