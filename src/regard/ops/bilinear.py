@@ -34,7 +34,7 @@ CARD = Card(
 
 
 def bilinear_score(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
-    """e_ts = q_tᵀ W k_s: [B, H, T, Dq], [B, H, S, D], [H, Dq, D] -> [B, H, T, S]."""
+    """Compute e_ts = q_tᵀ W k_s: [B, H, T, Dq], [B, H, S, D], [H, Dq, D] -> [B, H, T, S]."""
     return inner_product(_carry(query, weight), key, 1.0)
 
 
