@@ -63,15 +63,15 @@ class PairFactors(nn.Module):
 
     .. math:: F_i = (m_i W_i) \odot (m'_i W'_i)
 
-    A product says whether both have a factor, which no sum of two vectors does. Each row has maps of its own.
+    A product detects factors present in both texts, which a sum of two vectors cannot. Each row has its own maps.
 
     Args:
         rows: r.
         columns: C.
         factors: k, number of factors per row.
 
-    Parameters: `first_map` W and `second_map` W' [r, C, k]; no biases. They begin even in ±√(3 / C), which keeps the
-    size of a state: a product of two small numbers would hide both from each other's gradient.
+    Parameters: `first_map` W and `second_map` W' [r, C, k]; no biases. They are initialised uniformly in ±√(3 / C),
+    which preserves the scale of a state: with small values, the product would scale down the gradients of both factors.
     Shapes: two of [B, r, C] -> [B, r, k].
 
     Lin et al. 2017, section 4.3, after the gated auto-encoder of Memisevic 2013, "Learning to Relate Images".
@@ -104,8 +104,8 @@ class RowColumnLayer(nn.Module):
 
     .. math:: M^v_i = m_i V_i + b_i, \quad M^h_j = M_{\cdot j}^\top U_j + d_j
 
-    A layer that is connected to all of M has r·C weights a unit, here a unit of M^v has C of them and one of M^h has r:
-    r·C·(p + q) in all. Rows of an embedding are different reads of a sentence, columns the same state read differently.
+    A fully connected unit has r·C weights. Here a unit of M^v has C and a unit of M^h has r, r·C·(p + q) in total. Rows
+    of an embedding are different reads of a sentence; a column is one state channel in all reads.
 
     Args:
         rows: r.

@@ -150,11 +150,11 @@ def reinforce_loss(
 
 
 def _choose(alpha: Tensor, greedy: bool, generator: torch.Generator | None) -> Tensor:
-    """One key a row, [B, H, T, 1]: the largest α, or a draw from α."""
+    """Select one key per row, [B, H, T, 1]: the largest α, or a sample from α."""
     if greedy:
         return alpha.argmax(dim=-1, keepdim=True)
-    # A race: of exponential waiting times with rates α the shortest is that of s with probability α_s. A key with
-    # α = 0 cannot win, on any device, which a cumulative sum in parallel does not promise.
+    # Exponential race: the smallest of exponential variables with rates α is number s with probability α_s. A key with
+    # α = 0 is never sampled on any device, which a parallel cumulative sum does not guarantee.
     times = torch.empty_like(alpha).exponential_(generator=generator).clamp_(min=torch.finfo(alpha.dtype).tiny)
     return (alpha / times).argmax(dim=-1, keepdim=True)
 

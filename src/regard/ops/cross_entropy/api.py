@@ -1,4 +1,4 @@
-"""The public function of the cross-entropy: checks, and the choice of an implementation."""
+"""Public function of the cross-entropy: argument checks and dispatch to an implementation."""
 
 from __future__ import annotations
 
