@@ -1,4 +1,4 @@
-"""Whole models: encoders, decoders and what is built of them."""
+"""Complete models: encoders, decoders, language models and encoder-decoders."""
 
 from regard.models.attention_config import AttentionConfig
 from regard.models.bahdanau import Bahdanau

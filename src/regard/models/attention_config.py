@@ -31,7 +31,7 @@ M = TypeVar("M", bound=nn.Module)
 
 
 def unknown_name(what: str, name: object, names: Iterable[str]) -> str:
-    """The sentence for a name that does not exist, with the nearest one that does."""
+    """Return the error message for an unknown name, with the nearest known one."""
     known = sorted(names)
     close = difflib.get_close_matches(str(name), known, n=1)
     hint = f" (did you mean {close[0]!r}?)" if close else ""
@@ -39,19 +39,19 @@ def unknown_name(what: str, name: object, names: Iterable[str]) -> str:
 
 
 def mapping(what: str, value: Any) -> dict[str, Any]:
-    """Return the names and values of the arguments of a part."""
+    """Check that `value` is a mapping of argument names to values, and return it."""
     if not isinstance(value, Mapping):
         raise ValueError(f"{what} is given by a mapping of its arguments; got {value!r}")
     return dict(value)
 
 
 def as_mapping(spec: Spec) -> dict[str, Any]:
-    """A part as a mapping with its `name`."""
+    """Return the spec of a part as a mapping with its `name`."""
     return {"name": spec} if isinstance(spec, str) else mapping("a score, an aligner or a term", spec)
 
 
 def build_part(what: str, table: Mapping[str, type[M]], spec: Spec, given: Mapping[str, Any]) -> M:
-    """One part: its class by name, its arguments from the spec first and then from `given`.
+    """Construct a part: look up its class by name; arguments of the spec override those in `given`.
 
     >>> build_part("score", SCORES, {"name": "additive", "hidden_dim": 7}, {"query_dim": 3, "key_dim": 5}).weight.shape
     torch.Size([1, 7])
@@ -73,13 +73,13 @@ def build_part(what: str, table: Mapping[str, type[M]], spec: Spec, given: Mappi
 @checked(terms_fit)
 @dataclass(frozen=True, kw_only=True)
 class ScoreConfig:
-    """A score as plain values, made for the widths of queries and keys.
+    """Configuration of a score, built for given widths of queries and keys.
 
     Attributes:
         score: a name, or a mapping of `name` and the arguments of the score.
-        hidden_dim: width of one head inside the score; None for that of the query, divided among the heads.
+        hidden_dim: width of one head of the score; None for the query width divided by the number of heads.
         terms: names of further terms inside the additive score, or mappings of `name` and arguments.
-        max_length: largest number of keys for the location score.
+        max_length: maximum number of keys of the location score.
 
     >>> ScoreConfig(score="dot").make_score(6, 6)
     Dot()
@@ -99,7 +99,7 @@ class ScoreConfig:
         hidden = self.hidden_dim
         if name == "dot" and hidden is None and "hidden_dim" not in options and num_heads == 1:
             dot_fits(query_dim, key_dim)
-            del given["query_dim"], given["key_dim"]  # without maps the score knows no widths
+            del given["query_dim"], given["key_dim"]  # a score without maps takes no widths
         elif not options.get("identity_key"):
             given["hidden_dim"] = max(1, query_dim // num_heads) if hidden is None else hidden
         if self.terms:
@@ -111,12 +111,12 @@ class ScoreConfig:
 @checked(terms_fit, heads_of_aligner)
 @dataclass(frozen=True, kw_only=True)
 class AttentionConfig(ScoreConfig):
-    """An attention as plain values: called with the widths of queries and keys, it makes one.
+    """Configuration of an attention; calling it with the widths of queries and keys builds the module.
 
     Attributes:
-        num_heads: number of heads; more than one makes it multi-head, with contexts as wide as the values.
+        num_heads: number of heads; with more than one it is multi-head attention, and contexts have the values' width.
         align: a name, or a mapping of `name` and the arguments of the aligner.
-        key_value: use the first half of each vector as the key alone, and the second half as the value alone.
+        key_value: split each vector: the first half is the key, the second half the value.
         dropout: dropout of attention weights.
 
     >>> AttentionConfig(score="dot", align="local_p")(6, 6).align.window
@@ -148,14 +148,14 @@ AttentionFactory = Callable[[int, int], AttentionLike] | AttentionConfig
 
 
 def _plugged(kind: RegisteredKind) -> dict[str, Any]:
-    """Return the parts of a kind that plug-ins registered, by name."""
+    """Return the parts of a kind registered by plug-ins, by name."""
     return {name: one.made for name, one in registered(kind).items()}
 
 
 def build_attention(
     attention: AttentionLike | AttentionFactory | None, query_dim: int, key_dim: int, default: AttentionConfig
 ) -> tuple[AttentionLike, int]:
-    """An attention that was given as a module, as a factory or not at all, and the width of its contexts."""
+    """Return the attention, built from a factory or the default where needed, and the width of its contexts."""
     if attention is None:
         attention = default
     made = attention if isinstance(attention, (AttentionModule, KeyValue)) else attention(query_dim, key_dim)
@@ -163,7 +163,7 @@ def build_attention(
 
 
 def _context_dim(attention: AttentionLike, width: int) -> int:
-    """The width of a context, given that of the vectors that are remembered."""
+    """Return the width of contexts, given the width of the memory's vectors."""
     if isinstance(attention, KeyValue):
         return _context_dim(attention.attention, width - attention.key_dim)
     if not isinstance(attention, MultiHead):

@@ -32,35 +32,37 @@ from regard.nn.structure_losses import GlobalFertility
 
 
 class Bahdanau(AttendingDecoder[DecoderState]):
-    r"""RNNsearch: the *previous* decoder state asks, and the answer goes into the next one.
+    r"""RNNsearch: the *previous* decoder state is the query, and the context is an input of the next state.
 
     .. math:: h = \mathrm{biRNN}(x), \quad s_0 = \tanh(W_s \overleftarrow{h}_1) \\
               c_i = \mathrm{attend}(s_{i-1}, h), \quad s_i = \mathrm{GRU}([E y_{i-1}; c_i], s_{i-1}) \\
               t_i = \mathrm{maxout}_2(U_o s_i + V_o E y_{i-1} + C_o c_i), \quad p(y_i) = \mathrm{softmax}(W_o t_i)
 
     Args:
-        encoder: encoder of the source, in a recipe by `kind` and its arguments, here any module that returns `Encoded`;
-            null, or here the number of source words, for the recurrent one of the paper, in both directions.
-        target_size: V, number of target words.
+        encoder: source encoder, by `kind` and its arguments in a recipe, or any module that returns `Encoded` in
+            Python; null in a recipe, or the source vocabulary size in Python, for the
+            bidirectional recurrent encoder of the paper.
+        target_size: V, size of the target vocabulary.
         embedding_dim: width of the embeddings.
         hidden_dim: width D of the decoder and of each direction of its own encoder.
-        bidirectional: for its own encoder, encode in both directions, as in the paper, each `hidden_dim` wide.
+        bidirectional: for its own encoder, run it in both directions as in the paper, each of width `hidden_dim`.
         readout_dim: width of t after the maxout; None for `embedding_dim`.
-        attention: attention to the source: a score by name or all options in a recipe, here also a module, or (query
-            width D, key width C) -> module, see `AttentionConfig`; None for the additive score of width D in the paper.
-        cells: recurrent cells of the layers, by kind or with all their arguments; the query is the state of the top
+        attention: attention to the source: a score by name, or a mapping of options (see `AttentionConfig`); in Python
+            also a module or a function (query width D, key width C) -> module. None for the paper's additive score
+            of width D.
+        cells: recurrent cells of the layers: a kind, or a mapping with all arguments; the query is the state of the top
             layer.
         dropout: dropout of the embeddings, the states of its own encoder and t.
         tied: use the target embedding as the output matrix W_o; needs `readout_dim` = `embedding_dim`.
-        scale: largest entry of an embedding at initialisation; null in a recipe for 1 with characters, and 0.1
-            otherwise. Small ones make rare words little noise.
-        fertility: width of the hidden layer of Cohn's global fertility; None for none. Its negative log-likelihood of
-            each sentence, [B], is the extra `"fertility"`.
-        fertility_weight: weight of this loss; 1 in the paper. Smaller ones leave more to the translation.
+        scale: bound of the uniform initialisation of embeddings; null in a recipe for 1 with characters, and 0.1
+            otherwise. With small values, rare words, which are hardly trained, add little noise.
+        fertility: width of the hidden layer of Cohn's global fertility model; None for none. Its negative
+            log-likelihood per sentence, [B], is the extra `"fertility"`.
+        fertility_weight: weight of the fertility loss relative to the translation loss; 1 in the paper.
 
-    Bahdanau, Cho & Bengio 2015, section 3 and appendix A.2. The output layer reads s_i, as equation 4 of the paper
-    has it. A torch GRU has a second bias for each gate, which the paper has not. The first state is made of the
-    backward half of the own encoder's summary, as in the paper, and of the whole summary of any other encoder.
+    Bahdanau, Cho & Bengio 2015, section 3 and appendix A.2. The input of the output layer is s_i, as in equation 4 of
+    the paper. Unlike the paper, a GRU of PyTorch has a second bias per gate. The first state is computed from the
+    backward half of the model's own encoder summary, as in the paper, or from the whole summary of any other encoder.
 
     >>> model = Bahdanau(11, 13, embedding_dim=3, hidden_dim=5)
     >>> predicted = model(torch.ones(2, 7).long(), torch.tensor([7, 4]), torch.ones(2, 6).long())
@@ -122,7 +124,8 @@ class Bahdanau(AttendingDecoder[DecoderState]):
         predicted = self.unroll(target, self._start(encoded), feed)
         if self.fertility is None or predicted.attended is None:
             return predicted
-        coverage = predicted.attended.coverage(lengths=word_counts(target))  # the row behind them is of EOS
+        # The query of the last word predicts EOS, which aligns to no source word.
+        coverage = predicted.attended.coverage(lengths=word_counts(target))
         coverage = coverage if coverage.dim() == 2 else coverage.mean(1)  # [B, S]
         loss = self.fertility(coverage, encoded.states, _fertile(source, encoded))
         return predicted._replace(extras={**predicted.extras, "fertility": loss})
@@ -139,7 +142,7 @@ class Bahdanau(AttendingDecoder[DecoderState]):
         return DecoderOutput(features, DecoderState(layers, state.memory, attended.state), attended)
 
     def output(self, *features: Tensor) -> Tensor:
-        pairs: Tensor = self.readout(torch.cat(features, dim=-1))
+        pairs: Tensor = self.readout(torch.cat(features, dim=-1))  # [B, T, 2R]; maxout takes the maximum of pairs
         logits: Tensor = self.output_map(self.dropout(pairs.unflatten(-1, (-1, 2)).amax(-1)))
         return logits
 
@@ -150,6 +153,6 @@ class Bahdanau(AttendingDecoder[DecoderState]):
 
 
 def _fertile(source: Tensor, encoded: Encoded) -> Mask | None:
-    """The states that have a fertility: of ids those of words, neither BOS nor EOS; of other sources all present."""
+    """Return the mask of states with a fertility: words without BOS and EOS for ids, all present states otherwise."""
     ids = not source.is_floating_point() and source.shape == encoded.states.shape[:2]
     return Mask.of(is_word(source).unsqueeze(1)) if ids else encoded.mask

@@ -1,4 +1,4 @@
-"""BERT: an encoder that sees all words, and learns by filling in those that are hidden."""
+"""BERT: a bidirectional Transformer encoder, pretrained by predicting masked words."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _SPREAD, _WIDTH = 0.02, 768
 
 
 class BertEmbeddings(nn.Module):
-    r"""Words, places and segments summed, then LayerNorm and dropout.
+    r"""Sum of word, position and segment embeddings, then LayerNorm and dropout.
 
     .. math:: x_t = \mathrm{norm}(E_{w_t} + P_t + S_{g_t})
 
-    The segment g_t is 0 up to the first `</s>` and 1 behind it, so that the ids alone say which text a word is of.
+    The segment g_t is 0 up to and including the first `</s>`, and 1 after it, so it follows from the ids alone.
 
     Args:
-        size: V, how many words.
+        size: V, size of the vocabulary.
         blocks: `dim`, `dropout` and `epsilon` of the Transformer.
-        max_length: the most ids of a text, its frame among them.
+        max_length: maximum number of ids of an input, including `<s>` and `</s>`.
 
     Shapes: ids [B, T] -> [B, T, C]. Devlin et al. 2019, figure 2.
     """
@@ -57,7 +57,7 @@ class BertEmbeddings(nn.Module):
 @checked(heads_divide)
 @dataclass(frozen=True, kw_only=True)
 class BertLayerConfig(LayerConfig):
-    """The layers of BERT.
+    """Configuration of the layers of BERT.
 
     Attributes:
         norm: position of the LayerNorms; BERT has post-norm.
@@ -69,20 +69,20 @@ class BertLayerConfig(LayerConfig):
 
 
 class BertEncoder(nn.Module):
-    """BERT without its heads, for whatever reads a text: it puts `<s>` and `</s>` around the text itself.
+    """BERT without its pretraining heads, as an encoder; it adds `<s>` and `</s>` to each text itself.
 
     Args:
         size: V, how many words.
-        blocks: widths, heads and dropout of the layers; None for those of BERT-base. The paper's BERT drops no hidden
-            units of the feed-forward network, `activation_dropout=0.0`.
+        blocks: widths, heads and dropout of the layers; None for those of BERT-base. The paper has no dropout of hidden
+            units of the feed-forward network: `activation_dropout=0.0`.
         num_layers: number of layers.
-        max_length: largest number of ids of a text, its frame of two included.
+        max_length: maximum number of ids of an input, including `<s>` and `</s>`.
         pooled: use tanh(W h_<s> + b) as the summary of a text, instead of the state of `<s>`.
 
     Shapes: source [B, S], lengths [B] -> `Encoded` with the states [B, S, C] of the text's own words, zero at padding,
-    and the summary [B, C]. Two texts have `</s>` between them. Weights begin normal with the standard deviation
-    0.02 √(768 / C): the paper's 0.02 at its width of 768; as small as that, a narrow model would not begin to learn.
-    Places begin as sinusoids of that deviation (see `LearnedPositions`).
+    and the summary [B, C]. `</s>` separates two texts. Weights are initialised from a normal distribution with
+    standard deviation 0.02 √(768 / C), the paper's 0.02 at its width of 768; with 0.02 a narrow model does not start
+    to learn. Positions are initialised as sinusoids with that deviation (see `LearnedPositions`).
 
     Devlin et al. 2019, "BERT: Pre-training of Deep Bidirectional Transformers for Language Understanding".
 
@@ -115,7 +115,7 @@ class BertEncoder(nn.Module):
         init_bert_weights(self, blocks.dim)
 
     def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
-        """Encode ids [B, S] of true `lengths` [B]; None where there is no padding."""
+        """Encode token ids [B, S] with true `lengths` [B]; None without padding."""
         ids, ends = add_special_tokens(check_ids(self, source), lengths)
         mask = None if ends is None else Mask.padding(ends)
         states: Tensor = self.words(ids)
@@ -133,18 +133,18 @@ class BertEncoder(nn.Module):
 
 
 class Bert(nn.Module):
-    r"""The encoder with the heads it is pretrained by: hidden words, and whether two texts belong together.
+    r"""BERT with its pretraining heads: masked words and next-sentence prediction.
 
     .. math:: p(w_t) = \mathrm{softmax}(E\, \mathrm{norm}(\mathrm{gelu}(W h_t + b)) + c), \quad
               p(\text{next}) = \mathrm{softmax}(U \tanh(W_p h_{<s>} + b_p) + d)
 
-    E is the embedding of the words (tied), with a bias of its own.
+    E is the word embedding (tied weights), with its own bias c.
 
     Args:
         encoder: encoder of the text, by its arguments in a recipe.
-        next_sentence: predict whether the second text follows the first; needs an encoder that is `pooled`.
+        next_sentence: predict whether the second text follows the first; needs a `pooled` encoder.
 
-    `extras["next"]` [B, 2]: 0 says that the second text follows the first, 1 that it does not.
+    `extras["next"]` [B, 2]: logits of two classes, 0 if the second text follows the first and 1 if it does not.
 
     Devlin et al. 2019, section 3.1.
 
@@ -171,7 +171,7 @@ class Bert(nn.Module):
         self.output_map.weight = encoder.words.table.weight
 
     def forward(self, text: Tensor, lengths: Tensor | None = None, chosen: Tensor | None = None) -> ModelOutput:
-        """Words [B, T] of true `lengths` [B] -> logits [B, T, V]; of those `chosen` [B, T] alone, N in all, [N, V]."""
+        """Return logits [B, T, V] of words [B, T] with true `lengths` [B]; [N, V] of the N positions in `chosen`."""
         encoded: Encoded = self.encoder(text, lengths)
         states = encoded.states if chosen is None else encoded.states[chosen]
         logits: Tensor = self.output_map(self.word_norm(F.gelu(self.word_map(states))))
@@ -180,7 +180,7 @@ class Bert(nn.Module):
 
 
 def add_special_tokens(source: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """`<s>` before each text and `</s>` behind it.
+    """Add `<s>` before each text and `</s>` after it.
 
     >>> add_special_tokens(torch.tensor([[5, 6], [7, 0]]), torch.tensor([2, 1]))[0].tolist()
     [[2, 5, 6, 3], [2, 7, 3, 0]]
@@ -198,7 +198,7 @@ def add_special_tokens(source: Tensor, lengths: Tensor | None) -> tuple[Tensor, 
 
 
 def segments(ids: Tensor) -> Tensor:
-    """Return the number of the text that each id belongs to: 0 up to the first `</s>`, 1 behind it.
+    """Return the segment of each id: 0 up to and including the first `</s>`, 1 after it.
 
     >>> segments(torch.tensor([[2, 5, 3, 6, 7, 3]])).tolist()
     [[0, 0, 0, 1, 1, 1]]
@@ -208,7 +208,7 @@ def segments(ids: Tensor) -> Tensor:
 
 
 def init_bert_weights(module: nn.Module, width: int) -> None:
-    """Weights as BERT begins with them, for a model of this width."""
+    """Initialise weights as BERT does, with the standard deviation scaled to the width of the model."""
     spread = _SPREAD * (_WIDTH / width) ** 0.5
     for part in module.modules():
         if isinstance(part, nn.Linear | nn.Embedding):

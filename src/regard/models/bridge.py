@@ -1,4 +1,4 @@
-"""The first state of a recurrent decoder."""
+"""Bridge from an encoder to the first state of a recurrent decoder."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from regard.nn.rnn import Recurrent, RecurrentState
 
 
 def bridge_to(layers: Recurrent, encoder: nn.Module) -> nn.Linear | None:
-    """Return the map from an encoder's summary to the first state of recurrent layers; None where its last state fits.
+    """Return the map from an encoder's summary to the first state of recurrent layers; None if its last state fits.
 
-    It fits if it is of as many layers of the same cells and of the same width.
+    It fits if the encoder has the same number of layers, the same cells and the same width.
 
     >>> layers = Recurrent(3, 8, "gru")
     >>> print(bridge_to(layers, RecurrentEncoder(11, embedding_dim=3, hidden_dim=8, cells="gru")))
@@ -31,7 +31,7 @@ def bridge_to(layers: Recurrent, encoder: nn.Module) -> nn.Linear | None:
 def first_state(layers: Recurrent, bridge: nn.Linear | None, encoded: Encoded) -> RecurrentState:
     r"""Return the encoder's last state, or, over a bridge, :math:`s_0 = \tanh(W h + b)` of its summary h.
 
-    A bridge that is narrower than the summary reads its last channels: of both directions those of the backward one.
+    A bridge narrower than the summary uses the last channels: with two directions, those of the backward one.
     """
     if bridge is None:
         assert isinstance(encoded.state, RecurrentState)

@@ -1,4 +1,4 @@
-"""Models from plain values, as a recipe gives them."""
+"""Construction of models from the plain values of a recipe."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def build(kind: str, source_size: int, target_size: int | None = None, **argumen
     """Build a model by name, from plain values.
 
     Args:
-        kind: a shared model or one that a system brings (`regard.parts.all_models`).
-        source_size: number of source words; of words of a language model; width of an input of a machine, and of the
-            features of a node.
-        target_size: number of target words, of classes of an acceptor, of tags of a transducer. Language models, BERT
-            and readers of spans have none.
-        arguments: of the model, as a recipe gives them: `regard recipes --reference model.KIND` prints them. `encoder`
+        kind: name of a shared model or of one defined by a system (`regard.parts.all_models`).
+        source_size: size of the source vocabulary, or of the vocabulary of a language model; width of the inputs of an
+            NTM, or of the features of a node.
+        target_size: size of the target vocabulary, number of classes of an acceptor or of tags of a transducer.
+            Language models, BERT and span readers have none.
+        arguments: arguments of the model as in a recipe; `regard recipes --reference model.KIND` prints them. `encoder`
             may also be a module that returns `Encoded`.
 
     Raises:
-        ValueError: an unknown name, with the nearest known one; values that do not fit.
+        ValueError: a name is unknown (the message suggests the nearest known one), or a value does not fit.
 
     >>> model = build("luong", 11, 13, hidden_dim=6, attention={"score": "dot", "align": "local_p"}, cells="gru")
     >>> type(model).__name__, type(model.attention.align).__name__
@@ -52,7 +52,7 @@ def build(kind: str, source_size: int, target_size: int | None = None, **argumen
 
 
 def system_model(name: str) -> Any:
-    """Return the class of a model that a system brings, for `from regard.models import NAME`.
+    """Return the class of a model defined by a system, for `from regard.models import NAME`.
 
     Raises:
         AttributeError: no system has a model of this name.
@@ -70,17 +70,17 @@ def system_model(name: str) -> Any:
 def construct(
     kind: str, made: type[nn.Module], source_size: int, target_size: int | None, arguments: Mapping[str, Any]
 ) -> nn.Module:
-    """Return a model of a class, with arguments as plain values.
+    """Construct a model of a class from plain values.
 
-    Its constructor takes the sizes first: an `encoder`, which is made of the size of the source, or that size itself;
-    then the size of the target, if it has one. A class with a method `of_sizes` makes itself of both sizes and the
+    The constructor takes the sizes first: an `encoder`, built for the source size, or that size itself; then the target
+    size, if the model has one. A class with a method `of_sizes` is constructed by it, from both sizes and the
     arguments.
 
     Args:
-        kind: its name in recipes, for messages.
-        made: its class.
-        source_size, target_size: as of `build`.
-        arguments: all others.
+        kind: name of the model in recipes, for error messages.
+        made: class of the model.
+        source_size, target_size: as in `build`.
+        arguments: all other arguments.
     """
     if (of_sizes := getattr(made, "of_sizes", None)) is not None:
         composed: nn.Module = of_sizes(source_size, _needed(kind, target_size), arguments)
@@ -118,7 +118,7 @@ def _needed(kind: str, target_size: int | None) -> int:
 
 
 def _made(what: str, made: type[nn.Module], sizes: tuple[object, ...], arguments: Mapping[str, Any]) -> nn.Module:
-    """Return an instance of a class: names checked, parts made, the fields of `blocks` taken from beside the others."""
+    """Construct an instance: check names, build its parts, and collect fields of `blocks` from the arguments."""
     hints = typing.get_type_hints(made.__init__, include_extras=True)
     given, ready = dict(arguments), dict[str, Any]()
     parameters = dict(list(_parameters(made).items())[len(sizes) :])
@@ -140,7 +140,7 @@ def _made(what: str, made: type[nn.Module], sizes: tuple[object, ...], arguments
 
 
 def _part(name: str, value: Any, hint: Any, default: Any) -> Any:
-    """Return a plain value as the constructor takes it."""
+    """Convert a plain value to the type that the constructor expects."""
     record = _record_of(hint)
     if record is not None and value is not None:
         first = _fields(record)[0]
@@ -151,7 +151,7 @@ def _part(name: str, value: Any, hint: Any, default: Any) -> Any:
 
 
 def _record(what: str, made: type[Any], options: Mapping[str, Any]) -> Any:
-    """Return a record of plain values; those that the data decide are among them."""
+    """Construct a dataclass from plain values, including those determined by the data."""
     fields = [field.name for field in dataclasses.fields(made)]
     for option in options:
         if option not in fields:
@@ -162,7 +162,7 @@ def _record(what: str, made: type[Any], options: Mapping[str, Any]) -> Any:
 
 
 def _score_of_heads(spec: str | Mapping[str, Any]) -> Callable[[int, int], Any]:
-    """The score of a Transformer's attention: (C, H) -> score, each head C / H wide inside."""
+    """Return the factory of a Transformer's score: (C, H) -> score with heads of width C / H."""
 
     def score(dim: int, num_heads: int) -> Any:
         return AttentionConfig(score=spec, hidden_dim=dim // num_heads).make_score(dim, dim, num_heads=num_heads)
@@ -171,7 +171,7 @@ def _score_of_heads(spec: str | Mapping[str, Any]) -> Callable[[int, int], Any]:
 
 
 def _encoder_or_size(made: type[nn.Module], size: int, options: Any) -> nn.Module | int:
-    """The encoder of a model; or the size of the source, for an encoder-decoder that builds its own."""
+    """Return the encoder of a model, or the source size for an encoder-decoder that builds its own."""
     if isinstance(options, nn.Module):
         return options
     if options is None and issubclass(made, EncoderDecoder):
@@ -193,12 +193,12 @@ def _parameters(made: type[Any]) -> dict[str, inspect.Parameter]:
 
 
 def _fields(record: type[Any]) -> list[str]:
-    """The fields of a record that recipes give."""
+    """Return the fields of a dataclass that a recipe can set."""
     hints = typing.get_type_hints(record, include_extras=True)
     own = [field.name for field in dataclasses.fields(record)]
     return [name for name in own if marker(hints[name], NotInRecipe) is None]
 
 
 def _record_of(hint: Any) -> Any:
-    """The dataclass among the alternatives of an argument; None if there is none."""
+    """Return the dataclass among the alternatives of a type hint; None if there is none."""
     return next((one for one in alternatives(hint) if dataclasses.is_dataclass(one)), None)

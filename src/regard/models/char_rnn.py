@@ -1,4 +1,4 @@
-"""A recurrent language model that looks back at its own states."""
+"""Character-level recurrent language model with attention to its past states."""
 
 from __future__ import annotations
 
@@ -34,47 +34,47 @@ SelfScore = Callable[[int, int], Score]
 
 @dataclass(frozen=True)
 class CharState:
-    """State of a `CharRNN`: all that its next step needs.
+    """State of a `CharRNN`.
 
     Attributes:
-        layers: its recurrent layers.
-        memory: the states so far, as many as its window holds; None without attention.
+        layers: state of the recurrent layers.
+        memory: past states, up to the size of the window; None without attention.
     """
 
     layers: RecurrentState
     memory: Memory | None = None
 
     def select(self, rows: Tensor) -> CharState:
-        """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices."""
+        """Select sequences of the batch by index: `rows` [B'] may drop, repeat and reorder them."""
         return CharState(self.layers.select(rows), None if self.memory is None else self.memory.select(rows))
 
     def detach(self) -> CharState:
-        """The same state without its history. Keys stay as they were projected when they were remembered."""
+        """Return the state detached from the autograd graph. Keys are not projected again after a parameter update."""
         memory = self.memory and Memory(self.memory.key.detach(), self.memory.value.detach())
         return CharState(self.layers.detach(), memory)
 
 
 class CharRNN(Generator[CharState]):
-    r"""A language model over characters; with attention, each state reads those before it.
+    r"""A language model over characters; with attention, each state attends to those before it.
 
     .. math:: h_t = R(h_{t-1}, E x_t), \quad c_t = \mathrm{attend}(h_t, h_{<t}), \quad
               \tilde h_t = \tanh(W_c [c_t; h_t]), \quad p(x_{t+1}) = \mathrm{softmax}(W \tilde h_t + b)
 
-    The memory grows by one state a step. The first state has nothing to read and gets a zero context. What was read
-    goes into no later state, so a whole text is read at once.
+    The memory grows by one state per step. The first state has an empty memory and gets a zero context. Contexts enter
+    no later state, so all positions of a text are computed in parallel.
 
     Args:
-        size: V, how many characters.
+        size: V, number of characters.
         embedding_dim: width of the embeddings.
         hidden_dim: D, width of the layers.
-        attention: score of the attention to its own past states, by name or with its arguments in a recipe, here also
-            (D, D) -> score; None for no attention.
-        window: number of past states that it attends to; None for all.
-        pairing: value of a past state h_i: `"read"`, h_i itself, or `"next"`, h_{i+1}, which has read the following
-            character, so that a state finds similar contexts and reads how they continued.
-        cells: recurrent cells of the layers, by kind or with all their arguments.
+        attention: score of the attention to past states: a name or a mapping with its arguments, in Python also a
+            function (D, D) -> score; None for no attention.
+        window: number of past states attended to; None for all.
+        pairing: value for the key h_i: `"read"` for h_i itself, `"next"` for the state h_{i+1} after the following
+            character, so that a state finds similar contexts and retrieves how they continued.
+        cells: recurrent cells of the layers: a kind, or a mapping with all arguments.
         dropout: dropout of the embeddings and of the input of the output layer.
-        scale: largest entry of an embedding at initialisation. Characters are few and frequent, so it need not be
+        scale: bound of the uniform initialisation of embeddings. Characters are few and frequent, so it need not be
             small.
 
     Karpathy 2015, "char-rnn"; attention to one's own past states after Cheng, Dong & Lapata 2016 and Daniluk et al.
@@ -115,7 +115,7 @@ class CharRNN(Generator[CharState]):
         self.output_map = output_layer(hidden_dim, self.words, tied=False)
 
     def forward(self, text: Tensor, state: CharState | None = None) -> ModelOutput:
-        """Characters [B, T], and where an earlier text ended -> logits [B, T, V] of what follows each."""
+        """Return logits [B, T, V] of the next character at each position; `state` is from a previous text."""
         return self.unroll(text, self.start(None, batch=len(text)) if state is None else state)
 
     def start(
@@ -126,7 +126,7 @@ class CharRNN(Generator[CharState]):
         return CharState(layers, memory)
 
     def carry(self, state: CharState) -> CharState:
-        """State for the next window of a text: without history, and with the memory only if it is bounded."""
+        """Return the state for the next window of a text: detached, and with the memory only if it is bounded."""
         layers = state.layers.carried()
         if state.memory is None or self.window is not None:
             return CharState(layers, state.detach().memory)
@@ -137,7 +137,7 @@ class CharRNN(Generator[CharState]):
         if self.attention is None or self.attentional_map is None or state.memory is None:
             return DecoderOutput((outputs,), CharState(layers))
         grown = state.memory.append(self.attention.remember(outputs))
-        # Without the newest state as a key, the last query stands one before its own place: it sees the past only.
+        # The newest state is not yet a key, so the mask aligns the last query with the key before it: the past only.
         reach = Mask.causal() if self.window is None else Mask.window(self.window)
         values = grown.value[:, :, :-1] if self.pairing == "read" else grown.value[:, :, 1:]
         past = Memory(grown.key[:, :, :-1], values, reach)
@@ -147,7 +147,7 @@ class CharRNN(Generator[CharState]):
         return DecoderOutput((attentional,), CharState(layers, _last(grown, self.window)), attended)
 
     def step(self, token: Tensor, state: CharState) -> Step:
-        """One character; what it attended to is its own past, no source, so the step carries no alignment."""
+        """Decode one character; the step has no alignment, since the attention is to past states, not to a source."""
         return super().step(token, state)._replace(attended=None)
 
     def output(self, *features: Tensor) -> Tensor:
@@ -157,5 +157,5 @@ class CharRNN(Generator[CharState]):
 
 
 def _last(memory: Memory, window: int | None) -> Memory:
-    """The part of a memory that a window of this width can still reach."""
+    """Return the last entries of a memory, those within the window of the next query."""
     return memory if window is None else Memory(memory.key[:, :, -window:], memory.value[:, :, -window:])

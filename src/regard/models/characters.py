@@ -1,4 +1,4 @@
-"""Words by their letters: recurrent layers or convolutions over the characters of each word."""
+"""Character encoders: word vectors from recurrent layers or convolutions over the letters of each word."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from regard.specials import PAD
 @checked(two_directions_of_letters)
 @dataclass(frozen=True)
 class CharacterConfig:
-    """The make of a character encoder.
+    """Configuration of a character encoder.
 
     Attributes:
-        kind: `"lstm"`, the last states of both directions (Lample et al. 2016), or `"cnn"`, the maximum over the
-            letters of a convolution (Ma & Hovy 2016).
+        kind: `"lstm"`, the last states of both directions (Lample et al. 2016), or `"cnn"`, max pooling of a
+            convolution over the letters (Ma & Hovy 2016).
         embedding_dim: width of the letter embeddings.
-        hidden_dim: width of a word vector; each direction of an LSTM has half of it.
-        window: number of letters that a filter of the CNN covers.
+        hidden_dim: width of a word vector, half of it per direction of an LSTM.
+        window: number of letters covered by a filter of the CNN.
         dropout: dropout of the letter embeddings.
-        size: number of letters, special ones included; the data decide it.
+        size: number of letters including special symbols; determined by the data.
     """
 
     kind: Literal["lstm", "cnn"] = "lstm"
@@ -45,7 +45,7 @@ class LetterIds(NamedTuple):
 
     Attributes:
         letters: [B, W, L], padded.
-        places: [B, T], True where a word begins, in the order of the words.
+        places: [B, T], True at the positions where a word starts, in the order of the words.
     """
 
     letters: Tensor
@@ -53,16 +53,16 @@ class LetterIds(NamedTuple):
 
 
 class CharacterEncoder(nn.Module):
-    """Each word of a text by its letters alone, so that words which no vocabulary has are read too.
+    """Encoder of words from their letters alone, which covers out-of-vocabulary words.
 
     Args:
-        characters: what it is made of.
+        characters: configuration of the encoder.
 
-    Shapes: `LetterIds` -> [B, T, hidden_dim], zero where no word begins. A word is read once in a batch, however often
-    it stands there.
+    Shapes: `LetterIds` -> [B, T, hidden_dim], zero where no word starts. Each distinct word of a batch is encoded once.
 
     Lample et al. 2016, "Neural Architectures for Named Entity Recognition", section 4.1; Ma & Hovy 2016, "End-to-end
-    Sequence Labeling via Bi-directional LSTM-CNNs-CRF", section 2.1. Letters begin uniform in ±√(3 / embedding_dim).
+    Sequence Labeling via Bi-directional LSTM-CNNs-CRF", section 2.1. Letter embeddings are initialised
+    uniformly in ±√(3 / embedding_dim).
 
     >>> encoder = CharacterEncoder(CharacterConfig("cnn", hidden_dim=6, size=9))
     >>> letters, places = torch.tensor([[[5, 6], [7, 0]]]), torch.tensor([[True, False, True]])
@@ -83,9 +83,9 @@ class CharacterEncoder(nn.Module):
             self.layers = nn.Conv1d(width, made.hidden_dim, made.window, padding="same")
 
     def forward(self, spelling: LetterIds) -> Tensor:
-        """Letters [B, W, L] of the words that stand at `places` [B, T] -> [B, T, C]."""
+        """Encode the letters [B, W, L] of the words at `places` [B, T] -> [B, T, C]."""
         letters, places = spelling
-        there = letters[(letters != PAD).any(2)]  # [B, W, L] -> all words of the batch, one a row
+        there = letters[(letters != PAD).any(2)]  # [B, W, L] -> all words of the batch, one per row
         found = letters.new_zeros((*places.shape, self.output_dim), dtype=self.table.table.weight.dtype)
         if not len(there):
             return found
@@ -94,7 +94,7 @@ class CharacterEncoder(nn.Module):
         return found.to(read.dtype).masked_scatter(places.unsqueeze(2), read[which])
 
     def _read(self, words: Tensor) -> Tensor:
-        """[N, L] -> [N, C]."""
+        """Encode distinct words: letters [N, L] -> [N, C]."""
         vectors = self.dropout(self.table(words))
         if isinstance(self.layers, Recurrent):
             _, end = self.layers(vectors, (words != PAD).sum(1))
@@ -106,7 +106,7 @@ class CharacterEncoder(nn.Module):
 
 
 def letter_vectors(encoder: CharacterEncoder, spelling: LetterIds | None) -> Tensor:
-    """Return what an encoder makes of the letters, which must be there."""
+    """Return the word vectors of a character encoder; letters are required."""
     if spelling is None:
         raise ValueError("characters: the model reads words by their letters too; give it their spelling")
     found: Tensor = encoder(spelling)

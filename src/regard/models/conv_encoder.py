@@ -1,4 +1,4 @@
-"""The convolutional encoder of texts."""
+"""Convolutional encoder of texts."""
 
 from __future__ import annotations
 
@@ -19,34 +19,35 @@ from regard.nn.rnn import token_mask
 
 
 class ConvEncoder(nn.Module):
-    r"""Stacked convolutions with gated linear units: each state sees the words around its own.
+    r"""Stacked convolutions with gated linear units: each state depends on a window of words.
 
     .. math:: h^0_s = \sqrt{C}\, E x_s + P_s, \quad
               [a; b]_s = W^l [h^{l-1}_{s-r}; \dots; h^{l-1}_{s+r}] + c^l, \quad
               h^l_s = \sqrt{1/2}\, (a_s \odot \sigma(b_s) + h^{l-1}_s)
 
-    with a window of 2r + 1 words, zero outside the text. After L layers a state depends on Lr words on either side, and
-    on nothing else: all states of a layer are computed at the same time, unlike those of recurrent layers, and words
-    that are far apart never meet, unlike in attention.
+    with a window of 2r + 1 words and zero padding at both ends. After L layers a state depends on Lr words on either
+    side. Unlike in recurrent layers, all states of a layer are computed in parallel. Unlike in attention, distant words
+    do not interact.
 
     Args:
-        size: number of words.
+        size: size of the vocabulary.
         hidden_dim: width C of the embeddings, of all layers and of the states.
         num_layers: number L of convolutions; a state depends on L r words on either side.
-        window: number 2r + 1 of words that a filter covers, odd.
+        window: filter width 2r + 1 in words, odd.
         dropout: dropout of the embeddings and of the input of each convolution.
         positions: vectors added to the embeddings: `"sinusoidal"`, `"learned"` (as in the papers), or `"none"`.
-        max_length: longest text, for learned positions.
+        max_length: number of learned positions, the longest text.
 
-    Shapes: source [B, S], lengths [B] -> `Encoded`; its summary is the mean of the states, for no state is the last.
+    Shapes: source [B, S], lengths [B] -> `Encoded`; its summary is the mean of the states.
 
-    Parameters: `words.table` E; `layers` W and c. As in the paper W begins normal with variance
-    4 (1 - dropout) / ((2r + 1) C) and c at zero, so that each layer about keeps the variance of what it reads.
+    Parameters: `words.table` E; `layers` W and c. As in the paper W is initialised from a normal distribution with
+    variance 4 (1 - dropout) / ((2r + 1) C) and c with zeros, so that each layer roughly preserves the variance of its
+    input.
 
     Gehring et al. 2017, "A Convolutional Encoder Model for Neural Machine Translation", section 3; the gates, the
     scaling of residual connections by sqrt(1/2) and the initial weights are of Gehring et al. 2017, "Convolutional
-    Sequence to Sequence Learning", sections 3.2, 3.4 and 3.5. The former has tanh in their place and a second stack for
-    the keys of attention; neither is here, nor is weight normalisation.
+    Sequence to Sequence Learning", sections 3.2, 3.4 and 3.5. The former paper has tanh instead of gates and
+    a second stack for the keys of attention. Neither is implemented, nor is weight normalisation.
 
     >>> encoded = ConvEncoder(11, hidden_dim=6, num_layers=2)(torch.ones(2, 7).long(), torch.tensor([7, 4]))
     >>> encoded.states.shape, encoded.summary.shape, encoded.states[1, 4:].abs().sum().item()
@@ -79,13 +80,13 @@ class ConvEncoder(nn.Module):
             nn.init.zeros_(layer.bias)
 
     def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
-        """Encode ids [B, S] of true `lengths` [B]; None where there is no padding."""
+        """Encode token ids [B, S] with true `lengths` [B]; None without padding."""
         states: Tensor = self.words(check_ids(self, source))
         batch, size, _ = states.shape
         present = None if lengths is None else token_mask(lengths.to(states.device), size).unsqueeze(2)  # [B, S, 1]
-        if size:  # a convolution refuses a sequence without words
+        if size:  # PyTorch's convolution rejects an empty sequence
             for layer in self.layers:
-                # Masked before each convolution, whose bias and residuals fill padding that its neighbours would read.
+                # Bias and residuals make padding non-zero, and the next convolution would read it: mask every time.
                 states = _masked(states, present)
                 gates = layer(self.dropout(states).mT).mT  # [B, C, S] -> [B, S, 2C]
                 states = (F.glu(gates, dim=2) + states) * 0.5**0.5
@@ -96,5 +97,5 @@ class ConvEncoder(nn.Module):
 
 
 def _masked(states: Tensor, present: Tensor | None) -> Tensor:
-    """States [B, S, C], zero at padding."""
+    """Set states [B, S, C] to zero at padding."""
     return states if present is None else states.masked_fill(~present, 0.0)

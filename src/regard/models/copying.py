@@ -1,4 +1,4 @@
-"""Copying and coverage: options of every encoder-decoder that attends to its source."""
+"""Copying and coverage for encoder-decoders with attention."""
 
 from __future__ import annotations
 
@@ -26,46 +26,46 @@ from regard.specials import EOS, PAD, UNK
 
 @dataclass(frozen=True)
 class CopyState:
-    """State of a decoder that copies: its own, and the id by which each source position is copied.
+    """State of a decoder with copying.
 
     Attributes:
-        inner: of the decoder.
-        copies: ids [B, S]; None where nothing is copied.
+        inner: state of the wrapped decoder.
+        copies: extended ids [B, S] of the source positions; None without copying.
     """
 
     inner: Any
     copies: Tensor | None
 
     def select(self, rows: Tensor) -> CopyState:
-        """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices."""
+        """Select sequences of the batch by index: `rows` [B'] may drop, repeat and reorder them."""
         copies = None if self.copies is None else self.copies.index_select(0, rows)
         return CopyState(self.inner.select(rows), copies)
 
 
 class Copying(EncoderDecoder[CopyState]):
-    r"""An encoder-decoder that can also copy source words, and knows what it has already attended to.
+    r"""Wrapper that adds copying of source words and a coverage mechanism to an encoder-decoder.
 
     .. math:: p(w) = g_t\, \mathrm{softmax}(z_t)_w + (1 - g_t) \sum_{s\,:\,x_s = w} a_{ts}, \quad
               g_t = \sigma(w_g^\top f_t + b_g)
 
-    with the decoder's own logits z and attention a; the gate g reads the features f that the output layer reads, which
-    hold state and context. Words that the target vocabulary lacks are copied too: the vocabulary of V words is extended
-    by the S positions of the source. A source word has the id of its target word if there is one, and otherwise
-    V + the position of its first occurrence; so ids depend on no other source of a batch. An extended id that is fed
-    back is read as the unknown word. Positions whose id is padding are never copied.
+    with the logits z and the attention a of the decoder. The gate g is computed from the features f of the output
+    layer, which contain state and context. Out-of-vocabulary words can be copied: the S source positions extend the
+    vocabulary of V words. A source word has the id of the same target word if there is one, otherwise V + the position
+    of its first occurrence, so ids do not depend on other sources of a batch. An extended id is embedded as the unknown
+    word when it is fed back. Positions with the padding id are never copied.
 
-    Coverage c is the attention that each position has had. It enters the attention, inside the tanh of an additive
-    score and as a weighted sum beside any other (`Covered`), and the loss:
+    Coverage c is the accumulated attention to each position. It is a term inside the tanh of an additive score, or is
+    added to any other score with a weight (`Covered`), and it defines a loss:
 
     .. math:: c_t = \sum_{t' < t} a_{t'}, \quad L = \lambda \sum_t \sum_s \min(a_{ts}, c_{ts})
 
-    A decoder knows nothing of all this: it is wrapped. `logits` are the log-probabilities of the mixture [B, T, V + S].
-    `extras["coverage"]` is the loss of each sequence, [B].
+    The wrapped decoder itself is unchanged. `logits` are the log-probabilities of the mixture [B, T, V + S].
+    `extras["coverage"]` is the coverage loss per sequence, [B].
 
     Args:
         model: the encoder-decoder.
         copy: copy source words (pointer-generator).
-        coverage: weight of the coverage loss; above 0 the attention has a coverage term too, and 0 is neither.
+        coverage: weight λ of the coverage loss; above 0 the attention has a coverage term too, 0 disables both.
 
     With `copy` the source is `with_copies(source, ids)`. See, Liu & Manning 2017, equations 8 to 13.
 
@@ -96,13 +96,13 @@ class Copying(EncoderDecoder[CopyState]):
         self.gate = nn.Linear(model.feature_dim, 1) if copy else None
 
     @property
-    def encoder(self) -> nn.Module:  # type: ignore[override]  # registered once, with the decoder that it belongs to
-        """That of the decoder."""
+    def encoder(self) -> nn.Module:  # type: ignore[override]  # a property: the wrapped decoder has registered it
+        """Encoder of the wrapped decoder."""
         return self.model.encoder
 
     @property
     def size(self) -> int:
-        """V, number of words of the target vocabulary."""
+        """V, size of the target vocabulary without extension."""
         return self.model.output_layer.out_features
 
     def encode(self, source: Any, lengths: Tensor | None = None) -> Encoded:
@@ -120,7 +120,7 @@ class Copying(EncoderDecoder[CopyState]):
         predicted = super().forward(source, source_lengths, target, feed)
         if not self.coverage or predicted.attended is None:
             return predicted
-        counts = (target != PAD) & (target != EOS)  # the row behind them is of EOS
+        counts = (target != PAD) & (target != EOS)  # inputs whose prediction counts
         loss = self.coverage * coverage_loss(mean_weights(predicted.attended), counts)
         return predicted._replace(extras={**predicted.extras, "coverage": loss})
 
@@ -144,16 +144,16 @@ class Copying(EncoderDecoder[CopyState]):
 
 
 def mixture(logits: Tensor, gate: Tensor, weights: Tensor, copies: Tensor) -> Tensor:
-    """Log-probabilities of generating or copying each word of the extended vocabulary.
+    """Return log-probabilities of the mixture of generating and copying over the extended vocabulary.
 
     Args:
-        logits: [B, T, V], of generating.
-        gate: [B, T, 1], the logit of generating rather than copying.
-        weights: [B, T, S], attention to the source; copied are those of positions whose id is not padding.
-        copies: [B, T, S], the id by which each position is copied, below V or V + the position of a first occurrence.
+        logits: [B, T, V], logits of generating.
+        gate: [B, T, 1], logit of the probability of generating rather than copying.
+        weights: [B, T, S], attention to the source; positions with the padding id are not copied.
+        copies: [B, T, S], extended id of each position: below V, or V + the position of a first occurrence.
 
     Returns:
-        [B, T, V + S] in float32 at least; -inf at positions that extend the vocabulary by no word.
+        [B, T, V + S] in at least float32; -inf at extended ids that no word has.
 
     >>> mixture(torch.zeros(1, 1, 4), torch.zeros(1, 1, 1), torch.ones(1, 1, 2) / 2, torch.tensor([[[3, 4 + 1]]])).exp()
     tensor([[[0.1250, 0.1250, 0.1250, 0.3750, 0.0000, 0.2500]]])
@@ -174,11 +174,11 @@ def mixture(logits: Tensor, gate: Tensor, weights: Tensor, copies: Tensor) -> Te
 
 
 def coverage_loss(weights: Tensor, counts: Tensor) -> Tensor:
-    """Sum over steps and keys of min(a, c), c the weights of earlier steps, [B].
+    """Return the sum over steps and keys of min(a, c), with c the sum of weights of earlier steps, [B].
 
     Args:
         weights: a [B, T, S].
-        counts: [B, T], steps that count.
+        counts: [B, T], True for steps that are included.
 
     >>> coverage_loss(torch.tensor([[[1.0, 0.0], [1.0, 0.0], [0.2, 0.8]]]), torch.tensor([[True, True, True]]))
     tensor([1.2000])
@@ -188,13 +188,13 @@ def coverage_loss(weights: Tensor, counts: Tensor) -> Tensor:
 
 
 def mean_weights(attended: Weights) -> Tensor:
-    """Weights [B, T, S] of a read, the mean over its heads."""
+    """Return weights [B, T, S], averaged over heads."""
     weights = attended.weights()
     return weights if weights.dim() == 3 else weights.mean(1)
 
 
 def add_coverage_term(reader: AttentionModule) -> None:
-    """Give the score of a reader a coverage term: inside the tanh of an additive one, beside any other."""
+    """Add a coverage term to the score of an attention: inside the tanh if it is additive, else beside it."""
     if reader.impl is not None:
         raise ValueError(f"coverage reads query after query, and impl={reader.impl!r} reads all at once; leave it out")
     if isinstance(reader.score, Additive):
@@ -204,7 +204,7 @@ def add_coverage_term(reader: AttentionModule) -> None:
 
 
 def with_copies(source: Tensor, copies: Tensor) -> Tensor:
-    """Return a source of a decoder that copies: ids [B, S] or [B, S, C] with the ids of the copies behind.
+    """Append the extended ids of copies to a source [B, S] or [B, S, C] as its last channel.
 
     >>> with_copies(torch.tensor([[5, 1]]), torch.tensor([[6, 14]]))
     tensor([[[ 5,  6],
@@ -219,7 +219,7 @@ def with_copies(source: Tensor, copies: Tensor) -> Tensor:
 
 
 def without_copies(source: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the source of the encoder, and the ids of its copies: the inverse of `with_copies`."""
+    """Split a source into the encoder's source and the ids of copies: the inverse of `with_copies`."""
     if source.dim() != 3 or source.is_floating_point() or source.shape[2] < 2:
         raise ValueError(
             f"a model that copies reads with_copies(source, ids), [B, S, 2] for ids; got {list(source.shape)} of "
@@ -230,6 +230,6 @@ def without_copies(source: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def copies(model: object) -> bool:
-    """Return whether a model, or each of an ensemble, copies source words."""
+    """Return whether a model, or each member of an ensemble, copies source words."""
     members = getattr(model, "models", None)
     return all(map(copies, members)) if members else bool(getattr(model, "copy", False) is True)

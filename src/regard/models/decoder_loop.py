@@ -1,4 +1,4 @@
-"""Teacher forcing of the paper's RNNsearch in one loop, for CUDA graphs."""
+"""Teacher forcing of RNNsearch as a single fused loop, for CUDA graphs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def loop_fits(model: Bahdanau) -> bool:
-    """Return whether the decoder is that of the paper: one GRU, one additive read, softmax, no dropout on the way."""
+    """Return whether the fused loop supports a decoder: one GRU, additive attention, softmax, no dropout in between."""
     reader, cells = model.attention, model.layers.cells
     return (
         type(reader) is Attention
@@ -37,10 +37,10 @@ def loop_fits(model: Bahdanau) -> bool:
 
 
 def unroll_in_loop(model: Bahdanau, tokens: Tensor, state: DecoderState) -> ModelOutput:
-    """`Bahdanau.unroll` by `regard.ops.attending_gru`: the same function up to rounding.
+    """Compute `Bahdanau.unroll` with `regard.ops.attending_gru`: the same function up to rounding.
 
-    Products that do not depend on the step stand outside the loop: those of the words, and those of the values with the
-    weights of the GRU, since a weighted mean of products is the product of the weighted mean.
+    Products that do not depend on the previous step are hoisted out of the loop: those of the embeddings, and those of
+    the values with the GRU's input weights, since a weighted mean of products is the product of the weighted mean.
     """
     assert isinstance(model.attention, Attention)
     assert isinstance(model.attention.score, Additive)

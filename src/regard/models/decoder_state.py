@@ -1,4 +1,4 @@
-"""State of a recurrent decoder."""
+"""State of recurrent decoders with attention."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from regard.nn.state import AttentionState
 
 @dataclass(frozen=True)
 class DecoderState:
-    """All that a recurrent decoder's next step needs. A value: passed in and returned.
+    """Immutable state of a recurrent decoder between two steps.
 
     Attributes:
-        layers: its recurrent layers.
-        memory: the source, its keys projected once, its own for each sequence or shared; None without attention.
-        read: where reading it stands; None without attention.
-        carried: [B, C], a vector that goes from step to step: the context, or Luong's attentional vector.
+        layers: state of the recurrent layers.
+        memory: the source with projected keys, per sequence or shared by hypotheses; None without attention.
+        read: state of the attention; None without attention.
+        carried: [B, C], vector fed to the next step: the context, or Luong's attentional vector.
     """
 
     layers: RecurrentState
@@ -29,7 +29,7 @@ class DecoderState:
     carried: Tensor | None = None
 
     def select(self, rows: Tensor) -> DecoderState:
-        """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices."""
+        """Select sequences of the batch by index: `rows` [B'] may drop, repeat and reorder them."""
         return DecoderState(
             self.layers.select(rows),
             None if self.memory is None else self.memory.select(rows),
@@ -39,12 +39,12 @@ class DecoderState:
 
     @property
     def source(self) -> Memory:
-        """The memory of a decoder whose sequences have their own."""
+        """Memory with one row per sequence."""
         assert isinstance(self.memory, Memory)
         return self.memory
 
     @property
     def shared(self) -> SharedMemory:
-        """The memory of a decoder whose sequences share it."""
+        """Memory shared by the hypotheses of a beam."""
         assert isinstance(self.memory, SharedMemory)
         return self.memory

@@ -1,4 +1,4 @@
-"""Words as vectors."""
+"""Word embeddings, dropout of words and channels, and output layers."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from regard.specials import BOS, EOS, PAD, UNK
 
 
 class WordEmbeddings(nn.Module):
-    """Embeddings with dropout; padding is the zero vector and stays it.
+    """Embeddings with dropout; the padding vector is zero and is not trained.
 
     Args:
-        size: V, how many words.
+        size: V, size of the vocabulary.
         dim: width of a vector.
         dropout: probability of dropping a channel.
-        scale: the largest entry at first.
+        scale: bound of the uniform initialisation.
 
-    Parameters: `table.weight` E [V, dim], at first even in [-scale, scale], by default as small as in the papers of
-    recurrent models: a word that training shows once or twice keeps about the vector it began with, and if that is
-    small it is little noise.
+    Parameters: `table.weight` E [V, dim], initialised uniformly in [-scale, scale]. The default is as small as in
+    papers on recurrent models: a word with one or two occurrences roughly keeps its initial vector, and a small one
+    adds little noise.
 
     >>> WordEmbeddings(11, 3)(torch.tensor([[5, 0]]))[0, 1]
     tensor([0., 0., 0.], grad_fn=...)
@@ -41,13 +41,13 @@ class WordEmbeddings(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """[B, T] -> [B, T, dim]."""
+        """Embed ids [B, T] -> [B, T, dim]."""
         vectors: Tensor = self.dropout(self.table(ids))
         return vectors
 
 
 def check_ids(encoder: nn.Module, source: Tensor) -> Tensor:
-    """Return the source of an encoder that reads ids, [B, S].
+    """Return the source of an encoder after checking that it is ids, [B, S].
 
     >>> check_ids(nn.Identity(), torch.zeros(2, 3, 5))
     Traceback (most recent call last):
@@ -59,15 +59,15 @@ def check_ids(encoder: nn.Module, source: Tensor) -> Tensor:
 
 
 class WordDropout(nn.Module):
-    """In training each word becomes the unknown word with probability p, so that nothing hangs on a single one.
+    """Word dropout: in training, replace each word by the unknown word with probability p.
 
     Iyyer et al. 2015, "Deep Unordered Composition Rivals Syntactic Methods for Text Classification", section 3.1, where
-    words are left out; here their places stay, for models that know positions.
+    words are deleted. Here they are replaced, so that positions do not change.
 
     Args:
-        p: the probability; 0 for none.
+        p: probability of replacing a word; 0 disables it.
 
-    Shapes: ids [B, T] -> [B, T]; padding stays padding, and `</s>` between two texts stays.
+    Shapes: ids [B, T] -> [B, T]; padding and the `</s>` between two texts are never replaced.
 
     >>> WordDropout(1.0)(torch.tensor([[7, 8, 0]]))
     tensor([[1, 1, 0]])
@@ -89,7 +89,7 @@ class WordDropout(nn.Module):
 
 
 def drop_words(ids: Tensor, probability: float, *, keep: tuple[int, ...] = (PAD,)) -> Tensor:
-    """Each word becomes unknown with this probability; ids in `keep` never do.
+    """Replace each id by the unknown word with a probability; ids in `keep` are never replaced.
 
     >>> drop_words(torch.tensor([[2, 7, 8]]), 1.0, keep=(0, 2))
     tensor([[2, 1, 1]])
@@ -99,7 +99,7 @@ def drop_words(ids: Tensor, probability: float, *, keep: tuple[int, ...] = (PAD,
 
 
 def is_among(ids: Tensor, some: tuple[int, ...]) -> Tensor:
-    """Return a mask of the ids that are among `some`, [B, T]."""
+    """Return a mask [B, T] of the ids contained in `some`."""
     found = torch.zeros_like(ids, dtype=torch.bool)
     for number in some:
         found |= ids == number
@@ -107,7 +107,7 @@ def is_among(ids: Tensor, some: tuple[int, ...]) -> Tensor:
 
 
 class LockedDropout(nn.Module):
-    """Dropout of the same channels at all steps of a sequence: x [B, T, C] -> [B, T, C]."""
+    """Variational dropout: the same channels at all steps of a sequence, x [B, T, C] -> [B, T, C]."""
 
     def __init__(self, p: float) -> None:
         super().__init__()
@@ -123,14 +123,14 @@ class LockedDropout(nn.Module):
 
 
 class EmbeddingDropout(nn.Module):
-    """Dropout of whole words: one that is dropped is zero at all its places in a batch, others are scaled up.
+    """Embedding dropout: a dropped word is zero at all its occurrences in a batch, other words are scaled up.
 
     This is dropout of rows of the embedding matrix (Gal & Ghahramani 2016, section 4.2; Merity, Keskar & Socher 2018,
     section 4.3).
 
     Args:
-        size: V, how many words.
-        p: the probability of dropping a word.
+        size: V, size of the vocabulary.
+        p: probability of dropping a word.
 
     Shapes: vectors [B, T, C] of ids [B, T] -> [B, T, C].
 
@@ -155,7 +155,10 @@ class EmbeddingDropout(nn.Module):
 
 
 def output_layer(dim: int, words: WordEmbeddings, *, tied: bool) -> nn.Linear:
-    """Features [..., dim] -> logits [..., V]; `tied` to the embeddings (Press & Wolf 2017; Inan et al. 2017)."""
+    """Return the map from features [..., dim] to logits [..., V], with the embedding as its weight if `tied`.
+
+    Press & Wolf 2017; Inan et al. 2017.
+    """
     size, width = words.table.weight.shape
     layer = nn.Linear(dim, size)
     if tied:
@@ -165,7 +168,7 @@ def output_layer(dim: int, words: WordEmbeddings, *, tied: bool) -> nn.Linear:
 
 
 def is_word(ids: Tensor) -> Tensor:
-    """Return a mask of the ids [B, T] that are words: not beginnings, not ends, not padding."""
+    """Return a mask [B, T] of the ids that are words: not BOS, EOS or padding."""
     return (ids != PAD) & (ids != BOS) & (ids != EOS)
 
 

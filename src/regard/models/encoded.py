@@ -1,4 +1,4 @@
-"""The protocol between encoders and decoders."""
+"""Interface between encoders and decoders."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from regard.nn.rnn import RecurrentState
 
 
 class Encoded(NamedTuple):
-    """An encoded source: all that a decoder, an acceptor or a transducer ever sees of it.
+    """Output of an encoder, and the only view of the source for decoders, acceptors and transducers.
 
-    An encoder is any module that is called with (source, lengths), returns this, and has an attribute `output_dim`, the
-    width C of its states. The source is whatever the encoder takes: ids [B, S], vectors [B, S, C'], images
-    [B, C', H, W], nodes. `lengths` [B] are None where nothing is padded. S below is the number of states, which need
-    not be the length of the source: an image has one state per region.
+    An encoder is any module that is called with (source, lengths), returns an `Encoded`, and has an attribute
+    `output_dim`, the width C of its states. The type of the source depends on the encoder: ids [B, S], vectors
+    [B, S, C'], images [B, C', H, W], nodes. `lengths` [B] is None without padding. S below is the number of states,
+    which may differ from the length of the source: an image has one state per region.
 
     Attributes:
         states: [B, S, C], zero at padding.
-        summary: [B, C], the source as one vector: [→h_S; ←h_1] of recurrent layers in both directions; zero of an
-            empty source.
-        mask: which states are present, [B, 1, 1, S]; None for all of them.
-        state: where the encoder's recurrent layers ended: [B, L, C] with both directions side by side, or the tapes of
-            LSTMNs; None of encoders without recurrent layers.
+        summary: [B, C], the source as one vector: [→h_S; ←h_1] of bidirectional recurrent layers; zero for an empty
+            source.
+        mask: mask of present states, [B, 1, 1, S]; None for all of them.
+        state: last state of the recurrent layers: [B, L, C] with both directions concatenated, or the tapes of LSTMNs;
+            None for encoders without recurrent layers.
 
-    A foreign encoder in ten lines:
+    A custom encoder in ten lines:
 
     >>> class Regions(nn.Module):
     ...     output_dim = 5
@@ -52,9 +52,9 @@ class Encoded(NamedTuple):
     state: RecurrentState | DeepLSTMNState | None = None
 
     def without_full_mask(self) -> Encoded:
-        """Return it with mask None if all states are present, so that no step of a search applies the mask.
+        """Replace a mask that allows all states by None, so that no step of a search applies it.
 
-        Only without gradient, where a decoder takes many steps: on a GPU the answer waits for the device.
+        Only without gradient, where a decoder takes many steps, since the check synchronises with the device.
         """
         if self.mask is None or torch.is_grad_enabled() or is_recording():
             return self
@@ -68,7 +68,7 @@ AnyEncoder = Annotated[nn.Module, Choice("encoder")]
 
 
 def last_states(states: Tensor, lengths: Tensor | None = None) -> Tensor:
-    """Return the state at the end of each sequence [B, S, C] -> [B, C]; zero of one without words."""
+    """Return the last state of each sequence, [B, S, C] -> [B, C]; zero for an empty sequence."""
     if lengths is None:
         return states[:, -1:].sum(1)
     last = torch.arange(1, states.shape[1] + 1, device=states.device) == lengths.to(states.device).unsqueeze(1)
@@ -79,7 +79,7 @@ def width_of(owner: nn.Module, encoder: nn.Module) -> int:
     """Return the width of an encoder's states.
 
     Raises:
-        ValueError: the module does not state it, so it is no encoder.
+        ValueError: the module has no `output_dim`, so it is not an encoder.
     """
     width = getattr(encoder, "output_dim", None)
     if not isinstance(width, int):

@@ -1,4 +1,4 @@
-"""Models that generate: what teacher forcing and step-by-step decoding share."""
+"""Base classes of generating models, shared by teacher forcing and step-by-step decoding."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NextInput = Callable[[Tensor, Tensor], Tensor]
 
 
 class DecoderOutput(NamedTuple, Generic[S]):
-    """Parts [B, T, F] that the output layer reads, the state after them, and the read of the source if any."""
+    """Input features [B, T, F] of the output layer, the next state, and the attention to the source if any."""
 
     features: tuple[Tensor, ...]
     state: S
@@ -31,11 +31,11 @@ class DecoderOutput(NamedTuple, Generic[S]):
 
 
 class Generator(nn.Module, abc.ABC, Generic[S]):
-    """A model that says one token after the other, each given those before it.
+    """Autoregressive model: predicts each token from those before it.
 
-    A model says how tokens become vectors (`embed`), how it goes on (`advance`) and how features become logits
-    (`output`). Teacher forcing and the steps of a decoder are both made of these three, so they cannot disagree. What
-    does not depend on earlier steps stands in `embed` and `output`, which take a whole target at once.
+    A subclass defines how to embed tokens (`embed`), update the state (`advance`) and compute logits (`output`).
+    Teacher forcing and decoding both use these three methods, so they cannot disagree. Computation that does not depend
+    on earlier steps belongs in `embed` and `output`, which process all target positions in parallel.
     """
 
     at_once: bool = False
@@ -45,38 +45,37 @@ class Generator(nn.Module, abc.ABC, Generic[S]):
 
     @abc.abstractmethod
     def start(self, source: Tensor | None, lengths: Tensor | None = None, *, batch: int | None = None) -> S:
-        """The state before the first token.
+        """Return the state before the first token.
 
         Args:
-            source: whatever the encoder takes, ids [B, S] for example; None for a language model.
-            lengths: [B], true lengths of the sources; None where there is no padding.
+            source: input of the encoder, for example ids [B, S]; None for a language model.
+            lengths: [B], true lengths of the sources; None without padding.
             batch: B, for a language model.
         """
 
     def embed(self, tokens: Tensor, state: S) -> Tensor:
-        """Tokens [B, T], the first of which follows `state` -> vectors [B, T, E], by default their embeddings."""
+        """Embed tokens [B, T], the first of which follows `state` -> [B, T, E]."""
         words: Tensor = self.words(tokens)
         return words
 
     @abc.abstractmethod
     def advance(self, words: Tensor, state: S) -> DecoderOutput[S]:
-        """Go on by vectors [B, T, E], T = 1 unless `at_once`."""
+        """Update the state with vectors [B, T, E]; T = 1 unless `at_once`."""
 
     @abc.abstractmethod
     def output(self, *features: Tensor) -> Tensor:
-        """Features [B, T, F], part by part -> logits [B, T, V]."""
+        """Compute logits [B, T, V] from the features [B, T, F] of `DecoderOutput`."""
 
     def step(self, token: Tensor, state: S) -> Step:
-        """One token [B] (BOS first) -> log-probabilities [B, V] of the next one, and the state for it."""
+        """Decode one token [B] (BOS first): return log-probabilities [B, V] of the next token, and the next state."""
         advanced = self.advance(self.embed(token.unsqueeze(1), state), state)
         log_probs = log_softmax(self.output(*advanced.features).squeeze(1))
         return Step(log_probs, advanced.state, advanced.attended)
 
     def unroll(self, tokens: Tensor, state: S, feed: NextInput | None = None) -> ModelOutput:
-        """All tokens [B, T], each after those before it: teacher forcing, unless `feed` chooses other tokens.
+        """Process all tokens [B, T] with teacher forcing, or with the inputs that `feed` chooses.
 
-        The first token is never changed; every later one is what `feed` makes of it, given what the model has just
-        said.
+        `feed` replaces every token except the first, given the model's prediction for that position.
         """
         check_tokens(self, tokens)
         inputs = self.embed(tokens, state) if feed is None else tokens
@@ -94,16 +93,16 @@ class Generator(nn.Module, abc.ABC, Generic[S]):
 
 
 class EncoderDecoder(Generator[S]):
-    """A generator that has a source: p(y | x) = prod_t p(y_t | y_<t, x).
+    """A generator conditioned on a source: p(y | x) = prod_t p(y_t | y_<t, x).
 
-    Its first argument is the encoder, any module that returns `Encoded`, or the size of a source vocabulary: then it
-    builds the encoder of its paper from its own sizes. It never looks at the source itself.
+    The first constructor argument is the encoder, any module that returns `Encoded`, or the size of a source
+    vocabulary: then the model builds the encoder of its paper with its own sizes. Only the encoder accesses the source.
     """
 
     encoder: nn.Module
 
     def encode(self, source: Any, lengths: Tensor | None = None) -> Encoded:
-        """Encode a source, of whatever kind the encoder takes."""
+        """Encode a source of the encoder's input type."""
         if source is None:
             raise ValueError(f"{type(self).__name__}: an encoder-decoder needs a source; got None")
         encoded: Encoded = self.encoder(source, lengths)
@@ -112,37 +111,37 @@ class EncoderDecoder(Generator[S]):
     def forward(
         self, source: Tensor, source_lengths: Tensor | None, target: Tensor, feed: NextInput | None = None
     ) -> ModelOutput:
-        """Teacher forcing.
+        """Compute logits with teacher forcing.
 
         Args:
-            source: whatever the encoder takes, ids [B, S] for example.
-            source_lengths: [B]; None where there is no padding.
+            source: input of the encoder, for example ids [B, S].
+            source_lengths: [B]; None without padding.
             target: ids [B, T], the decoder's input: BOS first.
-            feed: chooses what is fed in the place of each target token but the first; None for the token itself.
+            feed: chooses the input for each target token except the first; None for the token itself.
 
         Returns:
-            Predicted with logits [B, T, V]: row t is of what follows target token t.
+            ModelOutput with logits [B, T, V]: row t predicts the token after target token t.
         """
         return self.unroll(target, self.start(source, source_lengths), feed)
 
 
 class AttendingDecoder(EncoderDecoder[S]):
-    """An encoder-decoder whose every step attends to the source: `DecoderOutput.attended` is never None.
+    """An encoder-decoder with attention to the source at every step: `DecoderOutput.attended` is never None.
 
-    That is all that copying and coverage need (`regard.models.copying.Copying`); so recipes of each of these models
-    have the keys `copy` and `coverage`.
+    This enables copying and coverage (`regard.models.copying.Copying`): recipes of these models have the keys `copy`
+    and `coverage`.
     """
 
     @property
     def output_layer(self) -> nn.Linear:
-        """The layer that gives logits."""
+        """Linear layer that computes the logits."""
         layer = getattr(self, "output_map", None)
         assert isinstance(layer, nn.Linear)
         return layer
 
     @property
     def source_reader(self) -> AttentionModule | KeyValue:
-        """The module that reads the source in the steps that `DecoderOutput.attended` is of."""
+        """Attention module whose reads are in `DecoderOutput.attended`."""
         reader = getattr(self, "attention", None)
         if not isinstance(reader, AttentionModule | KeyValue):
             raise TypeError(f"{type(self).__name__} has no attention; it should say which module is its source_reader")
@@ -150,20 +149,20 @@ class AttendingDecoder(EncoderDecoder[S]):
 
     @property
     def feature_dim(self) -> int:
-        """Width of all features together that `output` reads."""
+        """Total width of the input features of `output`."""
         return self.output_layer.in_features
 
 
 def _in_time(steps: Sequence[DecoderOutput[S]]) -> list[Tensor]:
-    """The features of all steps one after the other, part by part."""
+    """Concatenate each feature over the steps."""
     return [torch.cat(parts, dim=1) for parts in zip(*(step.features for step in steps), strict=True)]
 
 
 def check_tokens(model: nn.Module, tokens: Tensor) -> None:
-    """Check that there is a token to unroll.
+    """Check that there is at least one token to unroll.
 
     Raises:
-        ValueError: there is none.
+        ValueError: there is no token.
     """
     if tokens.dim() != 2 or tokens.shape[1] == 0:
         raise ValueError(
@@ -172,7 +171,7 @@ def check_tokens(model: nn.Module, tokens: Tensor) -> None:
 
 
 def needs_batch(model: nn.Module, source: Tensor | None, batch: int | None) -> int:
-    """Return the number of sequences that a language model starts, which has no source to tell it."""
+    """Return the batch size of a language model's first state, which no source determines."""
     if source is not None or batch is None:
         raise ValueError(f"{type(model).__name__} is a language model: start it with source None and batch=B")
     return batch

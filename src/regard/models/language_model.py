@@ -20,20 +20,20 @@ from regard.nn.rnn import Recurrent, RecurrentState
 class LanguageModel(Generator[RecurrentState]):
     r"""The next word from all words before: h_t = RNN(E w_t, h_{t-1}), p(w_{t+1}) = softmax(W h_t + b).
 
-    The state is a value: hand `model.carry(predicted.state)` to the next window of a text to go on there. Its `extras`
-    are the outputs of the top layer [B, T, D], `"outputs"` before and `"dropped"` after dropout.
+    The state is immutable: pass `model.carry(predicted.state)` to continue with the next window of a text. `extras`
+    holds the outputs of the top layer [B, T, D], `"outputs"` before and `"dropped"` after dropout.
 
     Args:
-        size: V, how many words.
+        size: V, size of the vocabulary.
         embedding_dim: width of the embeddings.
         hidden_dim: width of the layers.
-        cells: recurrent cells of the layers, by kind or with all their arguments. With `variational`, `dropout` drops
-            the same channels at all steps too.
+        cells: recurrent cells of the layers: a kind, or a mapping with all arguments. With
+            `variational`, `dropout` too drops the same channels at all steps.
         dropout: dropout of the embeddings and of the outputs of the top layer.
-        embedding_dropout: dropout of whole rows of the embedding matrix: a dropped word is zero at all its places in a
-            batch (Gal & Ghahramani 2016; Merity et al. 2018).
+        embedding_dropout: dropout of whole rows of the embedding matrix: a dropped word is zero at all its occurrences
+            in a batch (Gal & Ghahramani 2016; Merity et al. 2018).
         tied: use the embedding as the output matrix W; needs `embedding_dim` = `hidden_dim`.
-        scale: largest entry of an embedding at initialisation; null in a recipe for 1 with characters, and 0.1
+        scale: bound of the uniform initialisation of embeddings; null in a recipe for 1 with characters, and 0.1
             otherwise.
 
     Mikolov et al. 2010 (Elman); Zaremba, Sutskever & Vinyals 2014 (LSTM with dropout); Press & Wolf 2017 (tied).
@@ -70,7 +70,7 @@ class LanguageModel(Generator[RecurrentState]):
         self.output_map = output_layer(hidden_dim, self.words, tied=tied)
 
     def forward(self, text: Tensor, state: RecurrentState | None = None) -> ModelOutput:
-        """Words [B, T], and where an earlier text ended -> logits [B, T, V] of what follows each word."""
+        """Return logits [B, T, V] of the next word at each position; `state` is from a previous text."""
         check_tokens(self, text)
         state = self.start(None, batch=len(text)) if state is None else state
         advanced = self.advance(self.embed(text, state), state)
@@ -84,7 +84,7 @@ class LanguageModel(Generator[RecurrentState]):
         return self.layers.start(needs_batch(self, source, batch))
 
     def carry(self, state: RecurrentState) -> RecurrentState:
-        """State for the next window of a text: without history and without the dropout drawn."""
+        """Return the state for the next window of a text: detached, and without dropout masks."""
         return state.carried()
 
     def embed(self, tokens: Tensor, state: RecurrentState) -> Tensor:

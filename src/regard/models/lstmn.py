@@ -1,4 +1,4 @@
-"""An encoder-decoder both sides of which read their own past: LSTMN with attention fusion."""
+"""LSTMN encoder-decoder with deep or shallow attention fusion."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ Fusion = Literal["deep", "shallow"]
 
 
 class LSTMNSeq2Seq(EncoderDecoder[FusionState]):
-    r"""Encoder and decoder keep tapes of what they read; the decoder looks at its own and at the encoder's.
+    r"""LSTMN encoder and decoder: the decoder attends to its own tapes and to those of the encoder.
 
     .. math:: (\gamma, \alpha) = \mathrm{LSTMN}(x), \quad h_t = \mathrm{LSTMN}(E y_{t-1}, \text{tapes}, \gamma, \alpha),
               \quad p(y_t) = \mathrm{softmax}(W h_t + b)
 
-    With *deep* fusion, attention to the encoder reads both of its tapes, and what it finds on the memory tape goes into
-    the decoder's cell by a gate of its own (see `DeepFusion`). With *shallow* fusion it is ordinary attention beside
-    the LSTMN: h_t asks, the context goes into the output layer and into the next step (see `ShallowFusion`).
+    With *deep* fusion, the decoder attends to both tapes of the encoder, and the read of the memory tape enters the
+    decoder's cell through its own gate (see `DeepFusion`). *Shallow* fusion is ordinary attention beside the LSTMN: h_t
+    is the query, and the context enters the output layer and the next step (see `ShallowFusion`).
 
     Args:
-        encoder: encoder of the source, in a recipe by `kind` and its arguments, here any module that returns `Encoded`;
-            null, or here the number of source words, for an LSTMN of width D.
-        target_size: V, number of target words.
+        encoder: source encoder, by `kind` and its arguments in a recipe, or any module that returns `Encoded` in
+            Python; null in a recipe, or the source vocabulary size in Python, for an LSTMN of width D.
+        target_size: V, size of the target vocabulary.
         embedding_dim: width of the embeddings.
         hidden_dim: width D of the decoder, and of its own encoder.
-        fusion: path of what is read of the source: into the cell (`"deep"`) or beside it (`"shallow"`).
+        fusion: use of the source context: inside the decoder's cell (`"deep"`) or beside it (`"shallow"`).
         dropout: dropout of the embeddings, of the states that shallow fusion attends to, and of the input of the output
             layer.
-        tied: use the target embedding as the output matrix W; needs an output layer with an input as wide.
-        scale: largest entry of an embedding at initialisation; null in a recipe for 1 with characters, and 0.1
-            otherwise. With 1, the score finds words by their content sooner, at the cost of noise from rare words.
+        tied: use the target embedding as the output matrix W; needs an output layer of input width `embedding_dim`.
+        scale: bound of the uniform initialisation of embeddings; null in a recipe for 1 with characters, and 0.1
+            otherwise. With 1, the score learns to find words by content sooner, at the cost of noise from rare words.
 
-    Cheng, Dong & Lapata 2016, section 4. The decoder begins with empty tapes: all that it knows of the source it reads.
-    Of an encoder without tapes of width D, deep fusion reads its states h, mapped: γ = V h, α = U h.
+    Cheng, Dong & Lapata 2016, section 4. The decoder starts with empty tapes, so attention is its only access to the
+    source. For an encoder without tapes of width D, deep fusion maps its states h: γ = V h, α = U h.
 
     >>> model = LSTMNSeq2Seq(11, 13, embedding_dim=3, hidden_dim=5)
     >>> predicted = model(torch.ones(2, 7).long(), torch.tensor([7, 4]), torch.ones(2, 6).long())

@@ -1,4 +1,4 @@
-"""The encoder that reads its own past: LSTMN."""
+"""LSTMN encoder."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from regard.nn.dropout import Dropout
 
 
 class LSTMNEncoder(nn.Module):
-    """Words in, states out: h_s = LSTMN(E x_s, tapes), from the first word to the last.
+    """Encoder with LSTMN layers: h_s = LSTMN(E x_s, tapes), from the first word to the last.
 
     Args:
-        size: how many words.
+        size: size of the vocabulary.
         embedding_dim: width of the embeddings.
         hidden_dim: width C of the layers and of the states.
         num_layers: number of layers.
-        distances: number of distances with an energy of their own, see `LSTMNCell`; None for none, as in the paper.
+        distances: number of distances with a learned energy bias, see `LSTMNCell`; None for none, as in the paper.
         dropout: dropout of the embeddings, between layers and of the states.
-        characters: for tagging, encode each word by its letters too, beside its embedding; None for none.
-        scale: largest entry of an embedding at initialisation; null in a recipe for 1 with characters, and 0.1
-            otherwise. With 1, the score finds words by their content sooner, at the cost of noise from rare words.
+        characters: for tagging, character encoder whose word vectors are concatenated to the embeddings; None for none.
+        scale: bound of the uniform initialisation of embeddings; null in a recipe for 1 with characters, and 0.1
+            otherwise. With 1, the score learns to find words by content sooner, at the cost of noise from rare words.
 
     Shapes: source [B, S], lengths [B] -> `Encoded`, its `state` the tapes of all layers.
 
-    Cheng, Dong & Lapata 2016, sections 3 and 5.2; an acceptor with `pooling: mean` over it is the paper's classifier.
+    Cheng, Dong & Lapata 2016, sections 3 and 5.2. With an acceptor and `pooling: mean` it is the paper's classifier.
 
     >>> encoded = LSTMNEncoder(11, embedding_dim=3, hidden_dim=5)(torch.ones(2, 7).long(), torch.tensor([7, 4]))
     >>> encoded.states.shape, encoded.summary.shape
@@ -59,7 +59,7 @@ class LSTMNEncoder(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, source: Tensor, lengths: Tensor | None = None, spelling: LetterIds | None = None) -> Encoded:
-        """Encode source ids [B, S] of true `lengths` [B]; None where there is no padding."""
+        """Encode token ids [B, S] with true `lengths` [B]; None without padding."""
         mask = None if lengths is None else Mask.padding(lengths)
         words = self.words(check_ids(self, source))
         if self.characters is not None:

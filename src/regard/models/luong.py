@@ -23,33 +23,33 @@ from regard.nn.shared_memory import SharedMemory
 
 
 class Luong(AttendingDecoder[DecoderState]):
-    r"""The *current* decoder state asks, and the answer goes into the prediction.
+    r"""Luong's decoder: the *current* decoder state is the query, and the context is used in the prediction.
 
     .. math:: s_t = R(s_{t-1}, [E y_{t-1}; \tilde s_{t-1}]), \quad c_t = \mathrm{attend}(s_t, h), \quad
               \tilde s_t = \tanh(W_c [c_t; s_t]), \quad p(y_t) = \mathrm{softmax}(W_s \tilde s_t)
 
-    Input feeding is the s̃_{t-1} in the first equation, zero at the first step. Without it nothing that was attended to
-    goes into a later state, and teacher forcing runs over the whole target at once.
+    Input feeding is the s̃_{t-1} in the first equation, zero at the first step. Without it no state depends on earlier
+    contexts, and teacher forcing computes all target positions in parallel.
 
     Args:
-        encoder: encoder of the source, in a recipe by `kind` and its arguments, here any module that returns `Encoded`;
-            null, or here the number of source words, for a recurrent one of width D.
-        target_size: V, number of target words.
+        encoder: source encoder, by `kind` and its arguments in a recipe, or any module that returns `Encoded` in
+            Python; null in a recipe, or the source vocabulary size in Python, for a recurrent one of width D.
+        target_size: V, size of the target vocabulary.
         embedding_dim: width of the embeddings.
         hidden_dim: width D of the decoder, and of its own encoder.
-        attention: attention to the source: a score by name or all options in a recipe, here also a module, or
-            (query width D, key width C) -> module, see `AttentionConfig`; None for the general score. Its aligner makes
-            it global, local-m or local-p.
-        feeding: feed s̃ to the next step (input feeding).
-        cells: recurrent cells of the decoder and its own encoder, by kind or with all their arguments.
-        bidirectional: for its own encoder, encode in both directions, each half of `hidden_dim` wide.
+        attention: attention to the source: a score by name, or a mapping of options (see `AttentionConfig`); in Python
+            also a module or a function (query width D, key width C) -> module. None for the general score. The
+            aligner selects global, local-m or local-p attention.
+        feeding: input feeding: concatenate s̃ to the input of the next step.
+        cells: recurrent cells of the decoder and its own encoder: a kind, or a mapping with all arguments.
+        bidirectional: for its own encoder, run it in both directions, each of width `hidden_dim` / 2.
         dropout: dropout of the embeddings, the states of its own encoder and s̃.
         tied: use the target embedding as the output matrix W_s; needs `embedding_dim` = `hidden_dim`.
-        scale: largest entry of an embedding at initialisation; null in a recipe for 1 with characters, and 0.1
-            otherwise. Small ones make rare words little noise.
+        scale: bound of the uniform initialisation of embeddings; null in a recipe for 1 with characters, and 0.1
+            otherwise. With small values, rare words, which are hardly trained, add little noise.
 
-    Luong, Pham & Manning 2015, sections 3.1 to 3.3; the decoder starts from the encoder's last state where that fits,
-    and otherwise from tanh(W h) of its summary h.
+    Luong, Pham & Manning 2015, sections 3.1 to 3.3. The decoder starts from the encoder's last state if that fits,
+    otherwise from tanh(W h) of its summary h.
 
     >>> model = Luong(11, 13, embedding_dim=3, hidden_dim=5, attention=AttentionConfig(score="dot", align="local_m"))
     >>> predicted = model(torch.ones(2, 7).long(), torch.tensor([7, 4]), torch.ones(2, 6).long())

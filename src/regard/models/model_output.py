@@ -1,4 +1,4 @@
-"""Outputs of a model for a whole batch."""
+"""Output of a model's forward pass."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ NOTHING: Mapping[str, Tensor] = MappingProxyType({})
 
 
 class ModelOutput(NamedTuple):
-    """The outcome of a model's forward pass.
+    """Output of a model's forward pass.
 
     Attributes:
         logits: [B, T, V] of a generating model, [B, T, tags] of a transducer, [B, classes] of an acceptor.
-        state: where a generating model stands after the last token; None otherwise.
-        attended: what was attended to, [B, (H,) T, S]; None without attention.
-        extras: further losses and statistics that a task may use, with gradient, by name.
+        state: state of a generating model after the last token; None otherwise.
+        attended: attention weights [B, (H,) T, S]; None without attention.
+        extras: further differentiable losses and statistics for the task, by name.
     """
 
     logits: Tensor
@@ -34,12 +34,12 @@ class ModelOutput(NamedTuple):
 
 
 def log_softmax(logits: Tensor) -> Tensor:
-    """Log-probabilities over the last dimension, in float32 for half precision."""
+    """Compute log-probabilities over the last dimension, in float32 for half precision."""
     return logits.to(statistics_dtype(logits.dtype)).log_softmax(dim=-1)
 
 
 def concatenate_attended(reads: Sequence[Attended]) -> Weights | None:
-    """The weights of consecutive reads of one memory as one, still made only when they are asked for.
+    """Concatenate the weights of consecutive reads of one memory, computed lazily.
 
     >>> reads = [Attended.from_weights(torch.zeros(1, 1, 2), torch.rand(1, 1, 1, 5), has_heads=False)] * 3
     >>> concatenate_attended(reads).weights().shape
@@ -53,7 +53,7 @@ def concatenate_attended(reads: Sequence[Attended]) -> Weights | None:
     has_heads = reads[0].has_heads
 
     def weigh(head: Tensor, row: Tensor) -> Tensor:
-        if len(row) == len(owner):  # all of them: nobody has to look at the indices, which a recording could not
+        if len(row) == len(owner):  # all rows: avoids `tolist`, which a CUDA graph cannot capture
             every = [read.weigh(head, torch.arange(read.shape[2], device=head.device)) for read in reads]
             return torch.cat(every, dim=2).index_select(2, row)
         chosen = head.tolist()
@@ -66,7 +66,7 @@ def concatenate_attended(reads: Sequence[Attended]) -> Weights | None:
 
 
 def hard_attention_extras(reads: Sequence[Attended]) -> Mapping[str, Tensor]:
-    """Return the draws of hard attention as extras: key, log-probability and entropy [B, H, T]; empty for others."""
+    """Return samples of hard attention as extras: key, log-probability and entropy [B, H, T]; otherwise empty."""
     samples = [read.sample for read in reads if read.sample is not None]
     if not samples:
         return NOTHING

@@ -1,4 +1,4 @@
-"""The recurrent encoder."""
+"""Recurrent encoder, with one direction or two."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from regard.nn.rnn import Recurrent, RecurrentState, reverse_sequences
 
 
 class RecurrentEncoder(nn.Module):
-    r"""Words in, states out: h_s = RNN(E x_s, h_{s-1}), in one direction or both.
+    r"""Recurrent encoder of words: h_s = RNN(E x_s, h_{s-1}), in one direction or both.
 
     .. math:: h_s = [\overrightarrow{h}_s; \overleftarrow{h}_s]
 
     Args:
-        size: number of words.
+        size: size of the vocabulary.
         embedding_dim: width of the embeddings.
-        hidden_dim: width C of the states; with two directions each has half of it.
-        cells: recurrent cells of the layers, by kind or with all their arguments.
+        hidden_dim: width C of the states, half of it per direction with `bidirectional`.
+        cells: recurrent cells of the layers: a kind, or a mapping with all arguments.
         bidirectional: encode in both directions.
         dropout: dropout of the embeddings and of the states.
-        reverse: encode the source from its end (Sutskever, Vinyals & Le 2014, section 3.3).
-        characters: for tagging, encode each word by its letters too, beside its embedding; None for none.
-        feature_dim: for tagging, width of the embedding of a feature of each word, such as its part of speech, beside
-            its own; None for none.
-        num_features: number of values of that feature; the data decide it.
-        scale: largest entry of an embedding at initialisation; null in a recipe for 1 with characters, and 0.1
-            otherwise. Small ones make rare words little noise.
+        reverse: read the source backwards (Sutskever, Vinyals & Le 2014, section 3.3).
+        characters: for tagging, character encoder whose word vectors are concatenated to the embeddings; None for none.
+        feature_dim: for tagging, width of a feature embedding, for example of part-of-speech tags, concatenated to the
+            word embedding; None for none.
+        num_features: number of values of the feature; determined by the data.
+        scale: bound of the uniform initialisation of embeddings; null in a recipe for 1 with characters, and 0.1
+            otherwise. With small values, rare words, which are hardly trained, add little noise.
 
     Shapes: source [B, S], lengths [B] -> `Encoded`.
 
@@ -80,12 +80,12 @@ class RecurrentEncoder(nn.Module):
         spelling: LetterIds | None = None,
         features: Tensor | None = None,
     ) -> Encoded:
-        """Encode source ids [B, S] of true `lengths` [B]; None where there is no padding.
+        """Encode token ids [B, S] with true `lengths` [B]; None without padding.
 
         Args:
-            source, lengths: the words.
-            spelling: their letters; for `characters`.
-            features: ids [B, S]; for `feature_dim`.
+            source, lengths: ids and true lengths of the words.
+            spelling: letters of the words; required with `characters`.
+            features: feature ids [B, S]; required with `feature_dim`.
         """
         words = self.words(self._turned(check_ids(self, source), lengths))
         if self.characters is not None:
@@ -101,7 +101,7 @@ class RecurrentEncoder(nn.Module):
         return Encoded(self.dropout(states), end.top, mask, end)
 
     def _turned(self, x: Tensor, lengths: Tensor | None) -> Tensor:
-        """A sequence [B, S] or [B, S, C] in the order in which it is read."""
+        """Return a sequence [B, S] or [B, S, C] in reading order: reversed with `reverse`."""
         if not self.reverse:
             return x
         return x.flip(1) if lengths is None else reverse_sequences(x, lengths)
@@ -118,7 +118,7 @@ def given_or_recurrent(
     bidirectional: bool = False,
     reverse: bool = False,
 ) -> AnyEncoder:
-    """Return the encoder of a decoder: the given one, or its own recurrent one for a source vocabulary of this size."""
+    """Return the given encoder, or a recurrent encoder for a source vocabulary of the given size."""
     if not isinstance(encoder, int):
         return encoder
     return RecurrentEncoder(
@@ -134,7 +134,7 @@ def given_or_recurrent(
 
 
 def _side_by_side(state: RecurrentState, directions: int) -> RecurrentState:
-    """[B, 2L, C/2] -> [B, L, C]: the two directions of a layer in one vector."""
+    """Concatenate the two directions of each layer: [B, 2L, C/2] -> [B, L, C]."""
     batch, count, width = state.hidden.shape
     shape = (batch, count // directions, width * directions)
     return RecurrentState(state.hidden.reshape(shape), None if state.cell is None else state.cell.reshape(shape))

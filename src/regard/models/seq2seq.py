@@ -23,7 +23,7 @@ Context = Literal["state", "mapped", "input"]
 
 
 class Seq2Seq(EncoderDecoder[DecoderState]):
-    r"""A source as one vector c, handed to the decoder in one of the three ways of the notes.
+    r"""An encoder-decoder that summarises the source in one vector c, with three ways to pass it to the decoder.
 
     .. math:: \text{state: } & s_0 = \text{the encoder's last state}, & s_t &= R(s_{t-1}, E y_{t-1}) \\
               \text{mapped: } & s_0 = \tanh(V c), & s_t &= R(s_{t-1}, E y_{t-1}) \\
@@ -32,23 +32,24 @@ class Seq2Seq(EncoderDecoder[DecoderState]):
     The logits are W s_t + b; with `"input"` W [s_t; E y_{t-1}; c] + b: c is fed to the output layer too.
 
     Args:
-        encoder: encoder of the source, in a recipe by `kind` and its arguments, here any module that returns `Encoded`;
-            null, or here the number of source words, for a recurrent one as wide as the decoder.
-        target_size: V, number of target words.
+        encoder: source encoder, by `kind` and its arguments in a recipe, or any module that returns `Encoded` in
+            Python; null in a recipe, or the source vocabulary size in Python, for a
+            recurrent one as wide as the decoder.
+        target_size: V, size of the target vocabulary.
         embedding_dim: width of the embeddings.
         hidden_dim: width of the decoder.
-        context: path from source to decoder: its last state as first `"state"`, `"mapped"` by a linear layer, or fed as
-            `"input"` at every step too.
-        cells: recurrent cells of the decoder and its own encoder, by kind or with all their arguments.
-        bidirectional: for its own encoder, encode in both directions, each half of `hidden_dim` wide.
-        reverse: for its own encoder, encode the source from its end.
+        context: path from encoder to decoder: `"state"` copies the last encoder state to the first decoder state,
+            `"mapped"` maps it with a linear layer, `"input"` also feeds c as an input at every step.
+        cells: recurrent cells of the decoder and its own encoder: a kind, or a mapping with all arguments.
+        bidirectional: for its own encoder, run it in both directions, each of width `hidden_dim` / 2.
+        reverse: for its own encoder, read the source backwards.
         dropout: dropout of the embeddings, the states of its own encoder and the input of the output layer.
-        scale: largest entry of an embedding at initialisation; null in a recipe for 1 with characters, and 0.1
-            otherwise. Small ones make rare words little noise.
+        scale: bound of the uniform initialisation of embeddings; null in a recipe for 1 with characters, and 0.1
+            otherwise. With small values, rare words, which are hardly trained, add little noise.
 
     Sutskever, Vinyals & Le 2014 (`"state"`, with `reverse`); Cho et al. 2014, equations 1 to 4 and appendix A.1.2,
-    and Kalchbrenner & Blunsom 2013 (`"input"`). Teacher forcing runs over the whole target at once. With `"state"`, an
-    encoder whose last state does not fit is read as with `"mapped"`.
+    and Kalchbrenner & Blunsom 2013 (`"input"`). Teacher forcing runs the layers over the whole target in one call. With
+    `"state"`, the last state of an encoder is mapped as in `"mapped"` if it does not fit.
 
     >>> model = Seq2Seq(11, 13, embedding_dim=3, hidden_dim=5)
     >>> model(torch.ones(2, 7).long(), torch.tensor([7, 4]), torch.ones(2, 6).long()).logits.shape
@@ -107,7 +108,7 @@ class Seq2Seq(EncoderDecoder[DecoderState]):
 
 
 def run_layers(layers: Recurrent, x: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
-    """Layers over x [B, T, C]: one step by itself, which keeps to the state's dropout, or all at once."""
+    """Run layers over x [B, T, C]: a single step (T = 1) reuses the dropout masks of the state."""
     if x.shape[1] != 1:
         outputs, after = layers(x, None, state)
         return outputs, after

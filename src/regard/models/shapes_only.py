@@ -1,4 +1,4 @@
-"""Models on the meta device: shapes without memory and without initial values."""
+"""Construction of models on the meta device, without memory or initialisation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _eye(rows: int, columns: int | None = None, **options: Any) -> Tensor:
 
 
 def _arange(*bounds: float, **options: Any) -> Tensor:
-    return torch.arange(*bounds, **{**options, "device": "cpu"})  # few enough to be there
+    return torch.arange(*bounds, **{**options, "device": "cpu"})  # small, and code may read the values
 
 
 _FACTORIES: dict[Callable[..., Any], Callable[..., Tensor]] = {
@@ -33,7 +33,7 @@ _FACTORIES: dict[Callable[..., Any], Callable[..., Tensor]] = {
 
 
 class _WithoutValues(TorchFunctionMode):
-    """Leaves initial values out.
+    """Skip parameter initialisation.
 
     A meta tensor has no values, but PyTorch dispatches these functions on it to Python decompositions, whose first call
     imports `torch._dynamo`, sympy and parts of `torch.distributed`: over a second of CPU time.
@@ -50,7 +50,7 @@ class _WithoutValues(TorchFunctionMode):
 
 @contextmanager
 def shapes_only() -> Iterator[None]:
-    """A context in which modules are constructed in no time and no memory, to see whether they can be.
+    """Context manager to construct modules without memory or initialisation, to check that construction succeeds.
 
     >>> with shapes_only():
     ...     weight = torch.nn.init.normal_(torch.empty(50_000, 50_000))

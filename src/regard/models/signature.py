@@ -1,4 +1,4 @@
-"""Signature of parameters: tells vectors that one model computed from those of another."""
+"""Hash of a model's parameters, to detect vectors that another model computed."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from regard.nn.rnn import Recurrent
 
 
 class SimpleAttention(AttendingDecoder[DecoderState]):
-    r"""The plainest decoder with attention: what the last state read goes into the next state.
+    r"""A decoder with attention in which the context of the last state is an input of the next state.
 
     .. math:: s_t = \tanh(A' [x'_t; s_{t-1}; c_{t-1}] + b), \quad c_t = \mathrm{attend}(s_t, h), \quad
               p(y_t) = \mathrm{softmax}(W [s_t; c_t])
@@ -31,22 +31,22 @@ class SimpleAttention(AttendingDecoder[DecoderState]):
     tanh(W h) of the encoder's summary h.
 
     Args:
-        encoder: encoder of the source, in a recipe by `kind` and its arguments, here any module that returns `Encoded`;
-            null, or here the number of source words, for a recurrent one of width D.
-        target_size: V, number of target words.
+        encoder: source encoder, by `kind` and its arguments in a recipe, or any module that returns `Encoded` in
+            Python; null in a recipe, or the source vocabulary size in Python, for a recurrent one of width D.
+        target_size: V, size of the target vocabulary.
         embedding_dim: width of the embeddings.
         hidden_dim: width D of the decoder, and of its own encoder.
-        attention: attention to the source: a score by name or all options in a recipe, here also a module, or (query
-            width D, key width C) -> module; None for the second option of the note, inner products of W_Q s and W_K h.
-            Its first option is the score `concat`.
-        cells: recurrent cells of the decoder and its own encoder, by kind or with all their arguments;
+        attention: attention to the source: a score by name, or a mapping of options (see `AttentionConfig`); in Python
+            also a module or a function (query width D, key width C) -> module. None for inner products of W_Q s and
+            W_K h, the note's second option; its first option is the score `concat`.
+        cells: recurrent cells of the decoder and its own encoder: a kind, or a mapping with all arguments;
             the note has Elman's.
         dropout: dropout of the embeddings, the states of its own encoder and [s; c].
-        scale: largest entry of an embedding at initialisation; null in a recipe for 1 with characters, and 0.1
-            otherwise. Small ones make rare words little noise.
+        scale: bound of the uniform initialisation of embeddings; null in a recipe for 1 with characters, and 0.1
+            otherwise. With small values, rare words, which are hardly trained, add little noise.
 
     The fifth note, after Bahdanau, Cho & Bengio 2015. The query is the *new* state, as in Luong's decoder, but the
-    context goes into the state after it. c_0 is read number 0 of the aligner; the rows of `attended` are c_1, c_2 ...
+    context is an input of the following state. c_0 is the aligner's query 0; the rows of `attended` are c_1, c_2, ...
 
     >>> model = SimpleAttention(11, 13, embedding_dim=3, hidden_dim=5)
     >>> model(torch.ones(2, 7).long(), torch.tensor([7, 4]), torch.ones(2, 6).long()).attended.weights().shape

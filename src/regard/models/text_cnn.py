@@ -1,4 +1,4 @@
-"""Convolutions of several widths side by side over a text."""
+"""Convolutional encoder with filters of several widths (TextCNN)."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from regard.nn.rnn import token_mask
 
 
 class TextCNN(nn.Module):
-    r"""Words in, features of the n-grams around each word out.
+    r"""Convolutions of several widths: the states are features of the n-grams around each word.
 
     .. math:: h_s = [\mathrm{relu}(W^w [x_{s-l}; \dots; x_{s-l+w-1}] + b^w)]_{w \in \text{windows}}, \quad
               l = \lfloor w / 2 \rfloor
 
-    with zeros outside the text. With `pooling: max` an acceptor is the classifier of Kim: the largest value of each
-    filter anywhere in the text, `dropout: 0.5`, and a linear layer.
+    with zero padding outside the text. With an acceptor, `pooling: max` and `dropout: 0.5` it is Kim's classifier: max
+    pooling of each filter over the text and a linear layer.
 
     Args:
-        size: number of words.
+        size: size of the vocabulary.
         embedding_dim: width of the embeddings.
-        hidden_dim: width C of the states: number of filters, divided among the windows; the first ones
-            have one more where that leaves a rest.
-        windows: numbers of words that filters cover.
+        hidden_dim: width C of the states, the total number of filters; it is split evenly among the windows, and the
+            first windows have one more filter if there is a remainder.
+        windows: filter widths in words.
         dropout: dropout of the embeddings.
-        scale: largest entry of an embedding at initialisation; null in a recipe for 1 with characters, and 0.1
-            otherwise. Small ones make rare words little noise.
+        scale: bound of the uniform initialisation of embeddings; null in a recipe for 1 with characters, and 0.1
+            otherwise. With small values, rare words, which are hardly trained, add little noise.
 
     Shapes: source [B, S], lengths [B] -> `Encoded`; its summary is the maximum of the states over the words, zero of an
     empty text.
 
     Parameters: `words.table` E; `layers` W and b, one per window.
 
-    Kim 2014, "Convolutional Neural Networks for Sentence Classification", section 2; the paper's filters also begin
-    before the text and end behind it, here each n-gram stands around a word of the text.
+    Kim 2014, "Convolutional Neural Networks for Sentence Classification", section 2. Filters in the paper also start
+    before the text and end after it; here each n-gram is centred on a word of the text.
 
     >>> model = TextCNN(11, embedding_dim=3, hidden_dim=6, windows=(2, 3))
     >>> encoded = model(torch.ones(2, 7).long(), torch.tensor([7, 4]))
@@ -70,11 +70,11 @@ class TextCNN(nn.Module):
         )
 
     def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
-        """Encode ids [B, S] of true `lengths` [B]; None where there is no padding."""
+        """Encode token ids [B, S] with true `lengths` [B]; None without padding."""
         words: Tensor = self.words(check_ids(self, source))
         batch, size, _ = words.shape
         present = None if lengths is None else token_mask(lengths.to(words.device), size).unsqueeze(2)  # [B, S, 1]
-        if not size:  # a convolution refuses a sequence without words
+        if not size:  # PyTorch's convolution rejects an empty sequence
             nothing = words.new_zeros(batch, 0, self.output_dim)
             return Encoded(nothing, nothing.sum(1), None)
         along = (words if present is None else words.masked_fill(~present, 0.0)).mT  # [B, E, S]
@@ -84,5 +84,5 @@ class TextCNN(nn.Module):
         ]
         states = torch.relu(torch.cat(grams, dim=1)).mT  # [B, S, C]
         states = states if present is None else states.masked_fill(~present, 0.0)
-        # Rectified states are at least zero, so padding never wins.
+        # States are non-negative after the ReLU, so zeros at padding do not change the maximum.
         return Encoded(states, states.amax(1), None if lengths is None else Mask.padding(lengths))

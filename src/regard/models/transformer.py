@@ -1,4 +1,4 @@
-"""The Transformer: encoder-decoder and decoder alone."""
+"""The Transformer: encoder-decoder and decoder-only."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ class TransformerState:
         return 0 if past is None else past.size
 
     def select(self, rows: Tensor) -> TransformerState:
-        """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices."""
-        numbers = rows.tolist()  # once for all layers
+        """Select sequences of the batch by index: `rows` [B'] may drop, repeat and reorder them."""
+        numbers = rows.tolist()  # one synchronisation with the device for all layers
         return TransformerState(tuple(layer.select(rows, numbers) for layer in self.layers))
 
     def detach(self) -> TransformerState:
-        """The same state without its history."""
+        """Return the state detached from the autograd graph."""
         return TransformerState(tuple(layer.detach() for layer in self.layers))
 
 
 class TransformerOutput(NamedTuple):
-    """States [B, T, C], the caches after them, and the last layer's read of the source."""
+    """States [B, T, C], the updated caches, and the last layer's attention to the source."""
 
     output: Tensor
     state: TransformerState
@@ -57,7 +57,7 @@ class TransformerOutput(NamedTuple):
 
 
 class TransformerDecoder(nn.Module):
-    """Decoder layers: each token sees those before it, and with `cross` the source."""
+    """Stack of decoder layers with causal self-attention and, with `cross`, attention to the source."""
 
     @checked()
     def __init__(self, blocks: LayerConfig, num_layers: Size, *, cross: bool) -> None:
@@ -66,15 +66,15 @@ class TransformerDecoder(nn.Module):
         self.norm = last_norm(blocks)
 
     def remember(self, encoded: Encoded) -> TransformerState:
-        """The state before the first token, the source projected once for each layer."""
+        """Return the state before the first token; each layer projects the source once."""
         return TransformerState(tuple(layer.remember(encoded.states, encoded.mask) for layer in self._layers()))
 
     def start(self) -> TransformerState:
-        """The state before the first token of a decoder without a source."""
+        """Return the state before the first token of a decoder without a source."""
         return TransformerState(tuple(LayerState() for _ in self.layers))
 
     def forward(self, x: Tensor, state: TransformerState) -> TransformerOutput:
-        """Go on with x [B, T, C]."""
+        """Append x [B, T, C] to the decoded tokens and return their states."""
         after, attended = [], None
         for layer, mine in zip(self._layers(), state.layers, strict=True):
             x, new, attended = layer.extend(x, mine)
@@ -89,21 +89,21 @@ class Transformer(AttendingDecoder[TransformerState]):
     r"""The encoder-decoder Transformer.
 
     Args:
-        encoder: encoder of the source, in a recipe by `kind` and its arguments, here any module that returns `Encoded`;
-            null, or here the number of source words, for a `TransformerEncoder` of the same blocks, layers and
-            positions.
-        target_size: V, number of target words.
+        encoder: source encoder, by `kind` and its arguments in a recipe, or any module that returns `Encoded` in
+            Python; null in a recipe, or the source vocabulary size in Python, for a
+            `TransformerEncoder` with the same blocks, layers and positions.
+        target_size: V, size of the target vocabulary.
         blocks: widths, heads and dropout of the layers; None for those of the base model of the paper.
         num_layers: number of layers of the decoder, and of its own encoder.
-        positions: position encoding: `"sinusoidal"` or `"learned"` vectors added to the embeddings, `"rotary"` in
-            self-attention, or `"none"`.
-        max_length: longest text, for learned positions.
+        positions: position encoding: `"sinusoidal"` or `"learned"` vectors added to the embeddings, `"rotary"`
+            rotation of queries and keys in self-attention, or `"none"`.
+        max_length: number of learned positions, the longest text.
         tied: weight tying: the output matrix is the target embedding (`"output"`), and the source embedding of a joint
             vocabulary too (`"all"`).
 
-    The whole target is computed at once in training; step by step, each layer keeps the keys and values of what was
-    said (its cache), and those of the source are projected once. `attended` is the last layer's read of the source.
-    States of an encoder of another width than the decoder's are mapped to it.
+    Training computes all target positions in parallel. In step-by-step decoding each layer caches the keys and values
+    of decoded tokens, and those of the source are projected once. `attended` is the last layer's attention to the
+    source. Encoder states are mapped to the decoder's width if the widths differ.
 
     Vaswani et al. 2017, section 3; the output layer has a bias.
 
@@ -185,16 +185,16 @@ class TransformerLM(Generator[TransformerState]):
     """The decoder-only Transformer: a language model.
 
     Args:
-        size: number of words.
+        size: size of the vocabulary.
         blocks: widths, heads and dropout of the layers; None for those of the base model of the paper.
         num_layers: number of layers.
-        positions: position encoding: `"sinusoidal"` or `"learned"` vectors added to the embeddings, `"rotary"` in
-            self-attention, or `"none"`.
-        max_length: longest text, for learned positions.
+        positions: position encoding: `"sinusoidal"` or `"learned"` vectors added to the embeddings, `"rotary"`
+            rotation of queries and keys in self-attention, or `"none"`.
+        max_length: number of learned positions, the longest text.
         tied: use the embedding as the output matrix.
 
-    Liu et al. 2018, section 4.2.3 ("T-D"); Radford et al. 2018. The state is the cache: what is handed on is seen in
-    full by the next text, and places are counted on.
+    Liu et al. 2018, section 4.2.3 ("T-D"); Radford et al. 2018. The state is the cache: a text that continues from a
+    state attends to all of it, and its positions continue.
 
     >>> import torch
     >>> model = TransformerLM(11, LayerConfig(dim=8, num_heads=2), num_layers=2, positions="rotary")
@@ -225,7 +225,7 @@ class TransformerLM(Generator[TransformerState]):
         self.output_map = _output(blocks, self.words, tied=tied)
 
     def forward(self, text: Tensor, state: TransformerState | None = None) -> ModelOutput:
-        """Words [B, T], and where an earlier text ended -> logits [B, T, V] of what follows each word."""
+        """Return logits [B, T, V] of the next word at each position; `state` is from a previous text."""
         return self.unroll(text, self.decoder.start() if state is None else state)
 
     def start(

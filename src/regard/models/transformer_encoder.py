@@ -1,4 +1,4 @@
-"""The Transformer's parts that read: embedded words with their places, and the encoder."""
+"""Transformer encoder and its embeddings with positions."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class PositionedEmbeddings(nn.Module):
     """Embeddings times sqrt(C), plus positions, then dropout.
 
     Args:
-        size: number of words.
+        size: size of the vocabulary.
         dim: C, width of the vectors.
         dropout: probability of dropping a channel.
-        positions: `"sinusoidal"` or `"learned"`; `"rotary"` and `"none"` add nothing here.
-        max_length: the longest text, for learned positions.
+        positions: `"sinusoidal"` or `"learned"`; with `"rotary"` and `"none"` no vectors are added.
+        max_length: number of learned positions, the longest text.
 
     Attributes:
         factor: sqrt(C).
 
-    Parameters: `table.weight` [V, C], standard deviation 1 / sqrt(C) at first; padding is zero.
+    Parameters: `table.weight` [V, C], initialised with standard deviation 1 / sqrt(C); padding is zero.
     Vaswani et al. 2017, sections 3.4 and 3.5.
     """
 
@@ -56,7 +56,7 @@ class PositionedEmbeddings(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, ids: Tensor, start: int = 0) -> Tensor:
-        """Ids [B, T], the first of which stands at `start` -> [B, T, C]."""
+        """Embed ids [B, T] at positions `start`, `start` + 1, ... -> [B, T, C]."""
         vectors: Tensor = self.table(ids) * self.factor
         if self.places is not None:
             vectors = self.places(vectors, start=start)
@@ -65,16 +65,16 @@ class PositionedEmbeddings(nn.Module):
 
 
 class TransformerEncoder(nn.Module):
-    """An encoder-only Transformer: each word sees all words.
+    """Transformer encoder: each word attends to all words.
 
     Args:
-        size: number of words.
+        size: size of the vocabulary.
         blocks: widths, heads and dropout of the layers; None for those of the paper's base model.
         num_layers: number of layers.
-        positions: position encoding: `"sinusoidal"` or `"learned"` vectors added to the embeddings, `"rotary"` in the
-            attention, or `"none"`. Without positions the source is a set: states of its words in another order are the
-            same states in that order.
-        max_length: longest text, for learned positions.
+        positions: position encoding: `"sinusoidal"` or `"learned"` vectors added to the embeddings, `"rotary"` rotation
+            of queries and keys, or `"none"`. Without positions the encoder is permutation-equivariant: the source is a
+            set.
+        max_length: number of learned positions, the longest text.
 
     Shapes: source [B, S], lengths [B] -> `Encoded` with states [B, S, C], zero at padding; its summary is the state of
     the last word. Vaswani et al. 2017, section 3.1; with pre-norm a LayerNorm follows the last layer.
@@ -104,7 +104,7 @@ class TransformerEncoder(nn.Module):
         self.norm = last_norm(blocks)
 
     def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
-        """Encode ids [B, S] of true `lengths` [B]; None where there is no padding."""
+        """Encode token ids [B, S] with true `lengths` [B]; None without padding."""
         mask = None if lengths is None else Mask.padding(lengths)
         states: Tensor = self.words(check_ids(self, source))
         for layer in self.layers:
@@ -118,10 +118,10 @@ class TransformerEncoder(nn.Module):
 
 
 def with_rotary_positions(blocks: LayerConfig, positions: str) -> LayerConfig:
-    """The blocks with rotary positions switched on where `positions` says so."""
+    """Return the configuration with rotary positions enabled if `positions` is `"rotary"`."""
     return replace(blocks, rotary=positions == "rotary")
 
 
 def last_norm(blocks: LayerConfig) -> nn.Module:
-    """Return the norm after the last layer: pre-norm layers leave their sum unnormalised."""
+    """Return the norm after the last layer: the output of pre-norm layers is not normalised."""
     return nn.LayerNorm(blocks.dim, eps=blocks.epsilon) if blocks.norm == "pre" else nn.Identity()

@@ -1,4 +1,4 @@
-"""The encoder of words without their neighbours."""
+"""Context-free encoder: each state depends on one word only."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from regard.nn.rnn import token_mask
 
 
 class WordEncoder(nn.Module):
-    r"""Words in, a map of their embeddings out: h_s = f(W E x_s). No state knows its neighbours or its place.
+    r"""Mapped word embeddings: h_s = f(W E x_s). A state depends neither on its neighbours nor on its position.
 
-    With `pooling: mean` an acceptor is then a continuous bag of words; decomposable attention reads such states. With
-    `activation: tanh` it is the encoder "Average" of Jain & Wallace 2019 but for its missing bias, beside which they
-    measure what the context of a recurrent encoder does to attention.
+    With an acceptor and `pooling: mean` it is a continuous bag of words; decomposable attention uses such states. With
+    `activation: tanh` it is the "Average" encoder of Jain & Wallace 2019 without bias, their baseline to measure the
+    effect of recurrent context on attention.
 
     Args:
-        size: number of words.
+        size: size of the vocabulary.
         embedding_dim: width of the embeddings.
         hidden_dim: width C of the states.
-        activation: f, `"none"` or `"tanh"`.
+        activation: function f, `"none"` or `"tanh"`.
         dropout: dropout of the embeddings.
-        scale: largest entry of an embedding at initialisation; null in a recipe for 1 with characters, and 0.1
-            otherwise. Small ones make rare words little noise.
+        scale: bound of the uniform initialisation of embeddings; null in a recipe for 1 with characters, and 0.1
+            otherwise. With small values, rare words, which are hardly trained, add little noise.
 
     Shapes: source [B, S], lengths [B] -> `Encoded`; its summary is the mean of the states, zero of an empty text.
 
@@ -57,7 +57,7 @@ class WordEncoder(nn.Module):
         self.output_map = nn.Linear(embedding_dim, hidden_dim, bias=False)
 
     def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
-        """Encode ids [B, S] of true `lengths` [B]; None where there is no padding."""
+        """Encode token ids [B, S] with true `lengths` [B]; None without padding."""
         states: Tensor = self.output_map(self.words(check_ids(self, source)))
         if self.activation == "tanh":
             states = states.tanh()

@@ -1,4 +1,4 @@
-"""Attention with one head."""
+"""Single-head attention."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from regard.nn.scores.base import Score
 
 
 class Attention(AttentionModule):
-    """A query reads a memory: any score, any aligner, the values as they are.
+    """Single-head attention with any score and any aligner; values are not projected.
 
         e_ts = score(query_t, key_s)      a_t = align(e_t)      c_t = sum_s a_ts value_s
 
     Args:
-        score: how well a query and a key match, for example `Additive(...)`; one head (`MultiHead` takes more).
-        align: how energies become weights; None for `Softmax()`.
+        score: score of a query and a key, for example `Additive(...)`, with one head (`MultiHead` takes more).
+        align: aligner that turns energies into weights; None for `Softmax()`.
         dropout: probability of dropping a weight in training.
-        impl: the score's implementation by name; None to let it choose.
+        impl: name of the score's implementation; None to choose automatically.
 
     Shapes: query [B, T, Cq], key [B, S, Ck], value [B, S, Cv] -> context [B, T, Cv], weights [B, T, S].
 

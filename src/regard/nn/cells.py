@@ -1,4 +1,4 @@
-"""Recurrent cells: one step of an Elman network, a GRU, an LSTM; and PyTorch's layers of them."""
+"""Recurrent cells: single steps of an Elman network, a GRU and an LSTM, and PyTorch's fused layers."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class Cells:
 
 
 class CellState(NamedTuple):
-    """h [B, D], and c [B, D] of an LSTM; None otherwise."""
+    """Hidden state h [B, D], and memory cell c [B, D] of an LSTM; None otherwise."""
 
     hidden: Tensor
     cell: Tensor | None = None
 
 
 class CellWeights(NamedTuple):
-    """W [G·D, C], U [G·D, D] and their biases [G·D], in the order of torch: G = 1, 3 (r, z, n) or 4 (i, f, g, o)."""
+    """W [G·D, C], U [G·D, D] and biases [G·D] in PyTorch's gate order: G = 1, 3 (r, z, n) or 4 (i, f, g, o)."""
 
     input: Tensor
     state: Tensor
@@ -57,7 +57,7 @@ class CellWeights(NamedTuple):
 
 
 def cell_step(kind: str, x: Tensor, before: CellState, weights: CellWeights) -> CellState:
-    r"""One step of one layer.
+    r"""Compute one step of one layer.
 
     .. math:: \text{Elman: } h_t = \tanh(W x_t + U h_{t-1} + b) \\
               \text{GRU: } h_t = (1 - z_t) \odot \tanh(W x_t + b + r_t \odot (U h_{t-1} + b')) + z_t \odot h_{t-1} \\
@@ -90,10 +90,10 @@ def cell_step(kind: str, x: Tensor, before: CellState, weights: CellWeights) -> 
 def layer_run(
     kind: str, x: Tensor, before: Sequence[CellState], weights: Sequence[CellWeights]
 ) -> tuple[Tensor, list[CellState]]:
-    """`cell_step` over all of x [B, T, C], by torch's fused layers; with two states and weights in both directions.
+    """Run PyTorch's fused layer over x [B, T, C]; two states and two sets of weights run both directions.
 
     Returns:
-        Outputs [B, T, D] of each direction side by side, and the states after the last step of each.
+        Outputs of all directions, concatenated [B, T, directions * D], and the last state of each direction.
 
     >>> one = CellWeights(torch.ones(1, 1), torch.ones(1, 1), torch.zeros(1), torch.zeros(1))
     >>> layer_run("elman", torch.tensor([[[0.25], [0.25]]]), [CellState(torch.tensor([[0.25]]))], [one])[0]
@@ -114,7 +114,7 @@ def layer_run(
 
 @contextmanager
 def _without_warning() -> Iterator[None]:
-    """cuDNN wants the weights of a layer in one piece, and says so; here it copies them into one."""
+    """Suppress the warning that cuDNN has to copy the weights of a layer into one contiguous buffer."""
     if torch.compiler.is_compiling():
         yield
         return
@@ -123,16 +123,16 @@ def _without_warning() -> Iterator[None]:
         yield
 
 
-_SHUT = 1e4  # σ(-1e4) is 0 and σ(1e4) is 1, exactly
+_SHUT = 1e4  # saturates a gate exactly: σ(-1e4) = 0 and σ(1e4) = 1 in floating point
 _HELD = {"gru": (0.0, _SHUT, 0.0), "lstm": (-_SHUT, _SHUT, 0.0, 0.0)}
 """Bias of each gate at padding: a GRU's update gate keeps h; an LSTM's input and forget gates keep c."""
 
 
 def hold_at_padding(kind: str, x: Tensor, inside: Tensor, weights: CellWeights) -> tuple[Tensor, CellWeights]:
-    """A GRU that keeps h, or an LSTM that keeps c, as it is wherever `inside` [B, T] is False.
+    """Make a GRU keep h, or an LSTM keep c, at positions where `inside` [B, T] is False.
 
-    A further input, 1 at padding, sets the gates. So the state at the end is that of each sequence's own end, and a
-    walk from the end begins at it. An LSTM's h is kept only where c is 0.
+    An additional input channel, 1 at padding, saturates the gates. The final state is then the state at each sequence's
+    true end, and the backward direction starts there. An LSTM's h is kept only where c is 0.
 
     >>> one = CellWeights(torch.ones(4, 1), torch.ones(4, 1), torch.zeros(4), torch.zeros(4))
     >>> x, some = torch.ones(1, 3, 1), torch.tensor([[True, False, False]])
@@ -167,7 +167,7 @@ class GRU(nn.RNNBase):
 
 
 class LSTM(nn.RNNBase):
-    """`nn.LSTM`, whose checks know of its second state."""
+    """`nn.LSTM`, with its checks of two states."""
 
     forward = nn.LSTM.forward
     get_expected_cell_size = nn.LSTM.get_expected_cell_size

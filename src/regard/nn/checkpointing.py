@@ -1,4 +1,4 @@
-"""Gradient checkpointing: layers whose activations are computed again in the backward pass."""
+"""Gradient checkpointing: activations of layers are recomputed in the backward pass."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ T = TypeVar("T")
 
 
 class Checkpointed(nn.Module):
-    """A module that can forget its activations and compute them again when their gradients are needed.
+    """A module that can discard its activations and recompute them in the backward pass.
 
-    Gradients are the same to the bit on a CPU: the autograd graph is the same one, only what it keeps is recomputed,
-    with the random numbers of the first pass.
+    On a CPU gradients are bitwise equal: the autograd graph is the same, and its saved tensors are recomputed with the
+    random state of the forward pass.
 
     Attributes:
-        recomputes: whether it does; see `checkpoint_gradients`.
+        recomputes: True if activations are recomputed; see `checkpoint_gradients`.
 
     Chen et al. 2016, "Training Deep Nets with Sublinear Memory Cost", section 4.
     """
@@ -27,7 +27,7 @@ class Checkpointed(nn.Module):
     recomputes = False
 
     def _recomputed(self, compute: Callable[[Tensor], T], x: Tensor) -> T:
-        """`compute(x)`, keeping x alone for the backward pass where this module recomputes."""
+        """Return `compute(x)`; if this module recomputes, only x is saved for the backward pass."""
         if not (self.recomputes and self.training and torch.is_grad_enabled()):
             return compute(x)
         found: T = checkpoint(compute, x, use_reentrant=False)
@@ -35,9 +35,9 @@ class Checkpointed(nn.Module):
 
 
 def checkpoint_gradients(model: nn.Module) -> int:
-    """Make all layers of a model that can do so recompute their activations; return how many these are.
+    """Enable gradient checkpointing in all layers that support it; return their number.
 
-    Training then takes a third to a half longer, and holds the input of each layer in place of all that is inside it.
+    Training then takes a third to a half longer, and saves only the input of each layer instead of all its activations.
 
     >>> from regard.models import TransformerLM
     >>> from regard.nn import LayerConfig

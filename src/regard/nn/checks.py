@@ -8,7 +8,7 @@ from regard.nn.sparse_rows import SparseRows
 
 
 def mapped(owner: nn.Module, linear: nn.Linear | None, vectors: Tensor, what: str) -> Tensor:
-    """Apply a linear map, if there is one."""
+    """Check the width of vectors and apply a linear map, if there is one."""
     if linear is None:
         return vectors
     check_width(owner, vectors, linear.in_features, what)

@@ -1,4 +1,4 @@
-"""Coattention."""
+"""Coattention of a document and a question."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from regard.ops.coattention import Coattended, coattention
 
 
 class Coattention(nn.Module):
-    r"""Document and question read each other, and either may look away to a learned sentinel.
+    r"""Document and question attend to each other, each with a learned sentinel to attend to nothing.
 
     .. math:: Q = \tanh(W Q' + b), \quad L = D^\top Q, \quad C^Q = D\,\mathrm{softmax}_D(L), \quad
               C^D = [Q; C^Q]\,\mathrm{softmax}_Q(L^\top)
@@ -24,11 +24,11 @@ class Coattention(nn.Module):
         dim: width l of the words of both sides.
 
     Parameters: `question_map` W and b, `document_sentinel` d_∅ [l], `question_sentinel` q_∅ [l].
-    Shapes: document [B, m, l], question [B, n, l] -> context [B, m, 2l]. There are two reads in one, and each is
-    watched under its own name: `document_read` and `question_read`.
+    Shapes: document [B, m, l], question [B, n, l] -> context [B, m, 2l]. It has two reads, captured as two submodules:
+    `document_read` and `question_read`.
 
-    Xiong, Zhong & Socher 2017, equations 1 to 3; see `regard.ops.coattention`. The LSTM that runs over [D; C^D] is the
-    model's.
+    Xiong, Zhong & Socher 2017, equations 1 to 3; see `regard.ops.coattention`. The LSTM over [D; C^D] belongs to the
+    model.
 
     >>> from regard import Mask
     >>> attention = Coattention(dim=5)
@@ -54,7 +54,7 @@ class Coattention(nn.Module):
         document_mask: Mask | None = None,
         question_mask: Mask | None = None,
     ) -> Coattended:
-        """Let document [B, m, l] and question [B, n, l] read each other; the masks say which words are there."""
+        """Attend in both directions between document [B, m, l] and question [B, n, l]; masks mark present words."""
         out = coattention(
             document,
             torch.tanh(mapped(self, self.question_map, question, "question words")),
@@ -67,7 +67,7 @@ class Coattention(nn.Module):
 
 
 class _Read(CapturableModule):
-    """One of the two reads, to be seen."""
+    """Hook point of one of the two reads."""
 
     def forward(self, attended: Attended) -> Attended:
         return self.show(attended)

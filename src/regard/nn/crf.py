@@ -1,4 +1,4 @@
-"""CRF: labels of a sequence by a linear map and the scores of neighbouring labels."""
+"""Linear-chain CRF: scores of labels and of transitions between neighbouring labels."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from regard.ops.linear_chain import BestPath, LinearChain, linear_chain, linear_
 
 
 class LabelOrder(NamedTuple):
-    """Allowed positions of labels: booleans, True where a label may stand.
+    """Constraints on label sequences: booleans, True where a label is allowed.
 
     Attributes:
-        transitions: [K][K], the second label behind the first.
-        start: [K], at the beginning.
-        end: [K], at the end.
+        transitions: [K][K], the second label directly after the first.
+        start: [K], as the first label.
+        end: [K], as the last label.
     """
 
     transitions: tuple[tuple[bool, ...], ...]
@@ -32,10 +32,10 @@ class CRF(nn.Module):
 
     Args:
         num_labels: K.
-        order: sequences that are ruled out in answers (`marginals`, `path`); what is learned from is never ruled out,
-            so that data with a mistake have a finite loss. None for none.
+        order: constraints on predictions (`marginals`, `path`). They do not apply to the training loss, so that it is
+            finite for data with annotation errors. None for no constraints.
 
-    Parameters: `transitions` A [K, K], `start` b [K], `end` c [K]; all 0 at first, a softmax at each position.
+    Parameters: `transitions` A [K, K], `start` b [K], `end` c [K]; initialised with 0, a softmax at each position.
 
     Shapes: emissions [B, T, K] -> logits or marginals [B, T, K], labels [B, T].
 
@@ -67,28 +67,28 @@ class CRF(nn.Module):
             self.register_buffer(f"allowed_{name}", allowed, persistent=False)
 
     def forward(self, emissions: Tensor, labels: Tensor, mask: Mask | None = None) -> Tensor:
-        """The logits [B, T, K] of each label given the right ones before it: their cross-entropy is that of the chain.
+        """Return logits [B, T, K] of each label given the true ones before it: their cross-entropy is the chain's.
 
         Args:
             emissions: [B, T, K].
-            labels: [B, T], the right ones; negative where they are not known.
-            mask: the positions that there are; None for all.
+            labels: [B, T], true labels; negative where unknown.
+            mask: present positions; None for all.
         """
         return linear_chain_conditionals(emissions, self.transitions, labels, self.start, self.end, mask=mask)
 
     def marginals(self, emissions: Tensor, mask: Mask | None = None) -> LinearChain:
-        """log Z and the probability of each label at each position."""
+        """Compute log Z and the probability of each label at each position."""
         return linear_chain(emissions, *self._ordered(), mask=mask)
 
     def path(self, emissions: Tensor, mask: Mask | None = None) -> BestPath:
-        """The likeliest sequence."""
+        """Return the most probable label sequence (Viterbi)."""
         return linear_chain_path(emissions, *self._ordered(), mask=mask)
 
     def extra_repr(self) -> str:
         return f"num_labels={len(self.start)}"
 
     def _ordered(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Transitions, start and end, -inf where the order rules them out."""
+        """Return transitions, start and end scores, -inf where the constraints forbid them."""
         pairs = ((self.transitions, self.allowed_transitions), (self.start, self.allowed_start),
                  (self.end, self.allowed_end))  # fmt: skip
         found = [own if allowed is None else own.masked_fill(~allowed, -torch.inf) for own, allowed in pairs]

@@ -1,4 +1,4 @@
-"""Labels read frames: connectionist temporal classification as a module."""
+"""Connectionist temporal classification: loss, alignment and attention of labels to frames."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from regard.ops.softmax import statistics_dtype
 
 
 class CTC(CapturableModule):
-    r"""Frames to symbols by a linear map, trained on transcripts without alignments; then each label reads its frames.
+    r"""CTC over a linear map from frames to symbols; each label attends to frames by its posterior alignment.
 
     .. math:: p(v \mid x_t) = \mathrm{softmax}(W x_t + b)_v, \quad
               -\log p(y \mid x) = -\log \sum_{\pi : \mathrm{collapse}(\pi) = y} \prod_t p(\pi_t \mid x_t)
 
     Args:
-        input_dim: width C of a frame, as an encoder gives it.
-        num_labels: V, how many symbols there are, the blank included.
-        blank: which symbol is the blank.
+        input_dim: width C of a frame of the encoder.
+        num_labels: V, number of symbols including the blank.
+        blank: index of the blank symbol.
 
     Parameters: `label_map` W, b.
 
@@ -56,7 +56,7 @@ class CTC(CapturableModule):
         input_lengths: Tensor | None = None,
         target_lengths: Tensor | None = None,
     ) -> CTCAlignment:
-        """The likelihood of the transcripts and the posterior of their alignments."""
+        """Return the likelihood of the transcripts and the posterior of their alignments."""
         return ctc_alignment(self.log_probs(frames), targets, input_lengths, target_lengths, blank=self.blank)
 
     def forward(
@@ -70,9 +70,9 @@ class CTC(CapturableModule):
 
         Args:
             frames: [B, T, C].
-            targets: [B, U], padded with anything.
-            input_lengths: [B], true frames; None for T.
-            target_lengths: [B], true labels; None for U.
+            targets: [B, U]; padding values are ignored.
+            input_lengths: [B], numbers of frames; None for T.
+            target_lengths: [B], numbers of labels; None for U.
 
         Returns:
             Attended with context [B, U, C] and weights [B, U, T].
@@ -87,16 +87,16 @@ class CTC(CapturableModule):
         input_lengths: Tensor | None = None,
         target_lengths: Tensor | None = None,
     ) -> Tensor:
-        """-log p(y | x), the mean over sequences, by PyTorch's fused kernel; impossible transcripts count as 0."""
+        """Return the mean of -log p(y | x), computed by PyTorch's fused kernel; impossible transcripts count as 0."""
         log_probs = self.log_probs(frames)
         lengths = ctc_lengths(log_probs, targets, input_lengths, target_lengths, blank=self.blank)
         return ctc_losses(log_probs, targets, *lengths, blank=self.blank).mean()
 
     @torch.no_grad()
     def greedy(self, frames: Tensor, input_lengths: Tensor | None = None) -> list[list[int]]:
-        """The labels of the best path: the best symbol of every frame, repeats merged, then blanks dropped.
+        """Decode the best path: the best symbol per frame, repeats merged, then blanks removed.
 
-        The best path is not always that of the most probable transcript, which is a sum over paths.
+        It is not always the most probable transcript, whose probability is a sum over paths.
         """
         path = self.log_probs(frames).argmax(-1)
         first = F.pad(path[:, 1:] != path[:, :-1], (1, 0), value=True)

@@ -1,4 +1,4 @@
-"""Layers of LSTMN on each other."""
+"""Stacked LSTMN layers."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from regard.ops.attended import Attended
 
 @dataclass(frozen=True)
 class DeepLSTMNState:
-    """The tapes of each layer, the lowest first. A value: passed in and returned."""
+    """Immutable state of stacked layers: the tapes of each layer, the lowest first."""
 
     layers: tuple[LSTMNState, ...]
 
     @property
     def top(self) -> LSTMNState:
-        """Those of the uppermost layer."""
+        """Tapes of the top layer."""
         return self.layers[-1]
 
     def select(self, rows: Tensor) -> DeepLSTMNState:
-        """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices."""
+        """Select sequences of the batch by index: `rows` [B'] may drop, repeat and reorder them."""
         return DeepLSTMNState(tuple(layer.select(rows) for layer in self.layers))
 
     def detach(self) -> DeepLSTMNState:
-        """The same tapes without their history: where back-propagation through time is cut."""
+        """Return the tapes detached from the autograd graph, for truncated back-propagation through time."""
         return DeepLSTMNState(tuple(layer.detach() for layer in self.layers))
 
 
 class DeepLSTMNStep(NamedTuple):
-    """Hidden states [B, T, D] of the uppermost layer, the state after them, and what each layer read, [B, L, T, S]."""
+    """Hidden states [B, T, D] of the top layer, the next state, and the attention of each layer, [B, L, T, S]."""
 
     output: Tensor
     state: DeepLSTMNState
@@ -49,10 +49,10 @@ class DeepLSTMN(nn.Module):
     Args:
         input_dim: C, width of the inputs.
         hidden_dim: D, width of each layer.
-        num_layers: L, how many.
-        dropout: probability of dropping a channel on its way from one layer to the next.
-        window: how many words back the tapes reach; None for all.
-        distances: how many distances have an energy of their own; None for none, as in the paper.
+        num_layers: L, number of layers.
+        dropout: probability of dropping a channel between layers.
+        window: number of past words kept on the tapes; None for all.
+        distances: number of distances with a learned energy bias; None for none, as in the paper.
 
     Shapes: words [B, T, C] -> output [B, T, D]; weights [B, L, T, S + T], or [B, T, S + T] of one layer.
 
@@ -86,7 +86,7 @@ class DeepLSTMN(nn.Module):
         return DeepLSTMNState(tuple(layer.cell.start(batch) for layer in self._layers()))
 
     def forward(self, words: Tensor, mask: Mask | None = None, state: DeepLSTMNState | None = None) -> DeepLSTMNStep:
-        """Run over sequences, as `LSTMN` does."""
+        """Run over sequences [B, T, C]; arguments as in `LSTMN.forward`."""
         before = self.start(words.shape[0]) if state is None else state
         steps: list[LSTMNStep] = []
         for layer, tapes in zip(self._layers(), before.layers, strict=True):
@@ -100,15 +100,15 @@ class DeepLSTMN(nn.Module):
 
 
 def _together(reads: list[Attended]) -> Attended:
-    """The reads of all layers side by side, in the place of heads; the context is the uppermost layer's."""
+    """Combine the reads of all layers along the head axis; the context is the top layer's."""
     top = reads[-1]
     if len(reads) == 1:
         return top
     batch, _, queries, keys = top.shape
 
     def weigh(head: Tensor, row: Tensor) -> Tensor:
-        if torch.compiler.is_compiling():  # which cannot know the numbers of layers and rows
-            # [B, h, t, S]
+        if torch.compiler.is_compiling():  # `tolist` would break the graph: compute all layers, then select
+            # stack [B, L, T, S], select [B, h, t, S]
             return torch.stack([read.weights() for read in reads], dim=1).index_select(1, head).index_select(2, row)
         return torch.stack([reads[layer].weights(rows=row) for layer in head.tolist()], dim=1)  # [B, h, t, S]
 

@@ -12,15 +12,16 @@ class Dropout(nn.Dropout):
 
     .. math:: y = \frac{m \odot x}{1 - p}, \quad m_i \sim \mathrm{Bernoulli}(1 - p)
 
-    Drawing is most of what torch's takes on a CPU. Here four channels share one draw of 64 bits, 16 for each; so p is
-    there the nearest multiple of 1 / 65,536, and what is kept is scaled by just that. Other devices have torch's own.
+    On a CPU, PyTorch's dropout spends most of its time drawing random numbers. Here four channels share one draw of 64
+    bits, 16 each, so p is rounded to a multiple of 1 / 65,536, and kept channels are scaled by the exact inverse. Other
+    devices use PyTorch's dropout.
 
     Srivastava et al. 2014, "Dropout: A Simple Way to Prevent Neural Networks from Overfitting", section 4.
 
     Args:
-        p: the probability of dropping a channel.
+        p: probability of dropping a channel.
 
-    Shapes: x of any -> the same.
+    Shapes: x of any shape -> the same shape.
 
     >>> import torch
     >>> _ = torch.manual_seed(0)

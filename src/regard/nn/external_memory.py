@@ -1,4 +1,4 @@
-"""A memory that all sequences of a batch share, however large: read in pieces, or by its nearest entries."""
+"""Large memory shared by all sequences of a batch: attended in chunks, or by exact nearest-neighbour search."""
 
 from __future__ import annotations
 
@@ -20,30 +20,29 @@ from regard.nn.state import AttentionState
 from regard.ops.attended import Attended
 from regard.ops.softmax import masked_softmax, restrict, weigh_values
 
-_HELD = 1 << 22  # energies held at once: 16 MiB in float32
-_LEAST = 256  # entries of a piece
+_HELD = 1 << 22  # maximum number of energies in memory: 16 MiB in float32
+_LEAST = 256  # minimum number of entries per chunk
 
 
 @dataclass(frozen=True, eq=False)
 class ExternalMemory:
-    r"""A source of each sequence's own, and one memory beside it for all sequences, under one softmax.
+    r"""The source of each sequence together with one memory shared by all sequences, under one softmax.
 
     .. math:: a_t = \mathrm{softmax}([\,e(q_t, \text{own});\; e(q_t, \text{external})\,]), \quad
               c_t = \sum_s a_{ts} v_s
 
-    The external memory has one row, which is neither copied for the sequences of a batch nor for the hypotheses of a
-    beam. Its energies are made piece by piece, and the pieces put together by their log-sum-exps: what is held does
-    not grow with its size, in training neither. With `nearest` a query first finds the k external entries with the
-    largest energies (exactly, over all of them), and those alone take part in the softmax, as if the others were
-    masked.
+    The external memory has one row, which is copied neither per sequence nor per hypothesis. Energies are computed in
+    chunks, which are merged by their log-sum-exps, so memory use does not grow with N, also in training. With
+    `nearest`, the softmax of each query includes only the k external entries with the largest energies (exact search),
+    as if the others were masked.
 
     Attributes:
-        own: the source; None to read the external memory alone.
-        external: keys [1, H, N, D] and values [1, H, N, Dv], all of which may be attended.
+        own: the source; None to attend to the external memory only.
+        external: keys [1, H, N, D] and values [1, H, N, Dv], without a mask.
         nearest: k; None for all entries.
 
-    Weights are [B, H, T, S + N], the own source first. For scores that only look at a query and a key: dot, scaled
-    dot, bilinear, additive without terms.
+    Weights are [B, H, T, S + N], the source first. Supported scores depend on query and key alone: dot, scaled dot,
+    bilinear, additive without terms.
 
     >>> from regard.nn import MultiHead, ScaledDot
     >>> attention = MultiHead(ScaledDot(6, 6, 3, num_heads=2), value_dim=6, head_dim=3, output_dim=6).eval()
@@ -71,7 +70,7 @@ class ExternalMemory:
 
     @property
     def own_size(self) -> int:
-        """S, how many entries of its own a sequence has."""
+        """S, number of source entries per sequence."""
         return 0 if self.own is None else self.own.memory.size
 
     def select(self, rows: Tensor, numbers: Sequence[int] | None = None) -> ExternalMemory:
@@ -80,7 +79,7 @@ class ExternalMemory:
         return ExternalMemory(own, self.external, self.nearest)
 
     def read(self, attention: AttentionModule, query: Tensor, state: AttentionState | None) -> Attended:
-        """Read both with queries [B, T, C]."""
+        """Attend to both memories with queries [B, T, C]."""
         if not is_pairwise_score(attention):
             raise ValueError(
                 f"an external memory is read by a dot, scaled dot, bilinear or plain additive score with softmax; got "
@@ -104,7 +103,7 @@ class ExternalMemory:
         return attention.show(attended)
 
     def _parts(self, looking: _ReadSettings, queries: Tensor) -> Iterator[_PartialRead]:
-        """Reads of the source and of each piece of the external memory."""
+        """Yield the reads of the source and of each chunk of the external memory."""
         if self.own is not None:
             yield looking.part(queries, self.own.memory)
         if self.nearest is not None and self.nearest < self.external.size:
@@ -114,13 +113,13 @@ class ExternalMemory:
         for piece in pieces:
             if len(pieces) == 1 or not torch.is_grad_enabled():
                 yield looking.part(queries, piece)
-            else:  # energies are made again in the backward pass, and never held together
+            else:  # checkpointing: energies of a chunk are recomputed in the backward pass, never all held together
                 yield _PartialRead(
                     *checkpoint(_read_again, looking, queries, piece.key, piece.value, use_reentrant=False)
                 )
 
     def _nearest_part(self, looking: _ReadSettings, queries: Tensor, k: int) -> _PartialRead:
-        """Read of the nearest entries; each query of each head has its own."""
+        """Attend to the nearest entries, which differ per query and head."""
         batch, heads, steps, _ = queries.shape
         entries = self._found(looking, queries, k).transpose(0, 1).flatten(1)  # [H, B * T * k]
 
@@ -136,7 +135,7 @@ class ExternalMemory:
 
     @torch.no_grad()
     def _found(self, looking: _ReadSettings, queries: Tensor, k: int) -> Tensor:
-        """The k entries with the largest energies, [B, H, T, k]."""
+        """Return the indices of the k entries with the largest energies, [B, H, T, k]."""
         best = queries.new_empty(*queries.shape[:3], 0)
         entries = torch.empty_like(best, dtype=torch.long)
         first = 0
@@ -150,7 +149,7 @@ class ExternalMemory:
         return entries
 
     def _weights(self, looking: _ReadSettings, queries: Tensor) -> Tensor:
-        """The weights of some queries over everything, [B, H, t, S + N]."""
+        """Return the weights of some queries over source and external memory, [B, H, t, S + N]."""
         energies = [] if self.own is None else [looking.energy(queries, self.own.memory)]
         external = looking.energy(queries, self.external)
         if self.nearest is not None and self.nearest < self.external.size:
@@ -161,7 +160,7 @@ class ExternalMemory:
 
 
 class _PartialRead(NamedTuple):
-    """The read of a part: the context [B, H, T, Dv], and the log-sum-exp of its energies [B, H, T, 1]."""
+    """Attention to one part: the context [B, H, T, Dv] and the log-sum-exp of its energies [B, H, T, 1]."""
 
     context: Tensor
     total: Tensor
@@ -176,12 +175,12 @@ class _ReadSettings:
     dropout: float
 
     def energy(self, queries: Tensor, memory: Memory) -> Tensor:
-        """[B, H, T, S], -inf where the memory's mask forbids."""
+        """Compute energies [B, H, T, S], -inf at masked entries."""
         rows, copies = _shared(queries, memory)
         return _apart(self._energy(_together(queries, rows, copies), memory), copies)
 
     def part(self, queries: Tensor, memory: Memory) -> _PartialRead:
-        """Read a memory as if there were no other."""
+        """Attend to one memory alone."""
         rows, copies = _shared(queries, memory)
         energy = self._energy(_together(queries, rows, copies), memory)
         nowhere = energy.detach().amax(dim=-1, keepdim=True) == -torch.inf
@@ -201,7 +200,7 @@ def _read_again(looking: _ReadSettings, queries: Tensor, key: Tensor, value: Ten
 
 
 def _merged(parts: Sequence[_PartialRead]) -> Tensor:
-    """The parts of a memory as one read: each context counts by the share of its part in the softmax."""
+    """Merge the contexts of all parts, weighted by each part's share of the softmax."""
     shares = masked_softmax(torch.cat([part.total for part in parts], dim=-1))
     context = parts[0].context * shares[..., :1]
     for position, part in enumerate(parts[1:], start=1):
@@ -210,7 +209,7 @@ def _merged(parts: Sequence[_PartialRead]) -> Tensor:
 
 
 def _pieces(memory: Memory, queries: Tensor) -> Iterator[Memory]:
-    """A memory in pieces, of as many entries as there is room for the energies of."""
+    """Split a memory into chunks, sized so that the energies of a chunk fit in the budget `_HELD`."""
     rows = math.prod(queries.shape[:3])
     size = max(_LEAST, _HELD // max(1, rows))
     for key, value in zip(memory.key.split(size, dim=2), memory.value.split(size, dim=2), strict=True):
@@ -218,22 +217,24 @@ def _pieces(memory: Memory, queries: Tensor) -> Iterator[Memory]:
 
 
 def _shared(queries: Tensor, memory: Memory) -> tuple[int, int]:
-    """Number of rows of a memory, and of the sequences that read each."""
+    """Return the number of rows of a memory and the number of sequences per row."""
     rows = memory.key.shape[0]
     return rows, len(queries) // rows if rows else 1
 
 
 def _together(queries: Tensor, rows: int, copies: int) -> Tensor:
-    """[rows * copies, H, T, D] -> [rows, H, copies * T, D]."""
+    """Merge sequences that share a row into its queries: [rows * copies, H, T, D] -> [rows, H, copies * T, D]."""
     if copies == 1:
         return queries
     _, heads, steps, width = queries.shape
+    # [rows, copies, H, T, D] -> [rows, H, copies, T, D] -> [rows, H, copies * T, D]
     return queries.view(rows, copies, heads, steps, width).transpose(1, 2).reshape(rows, heads, copies * steps, width)
 
 
 def _apart(read: Tensor, copies: int) -> Tensor:
-    """[rows, H, copies * T, D] -> [rows * copies, H, T, D]."""
+    """Invert `_together`: [rows, H, copies * T, D] -> [rows * copies, H, T, D]."""
     if copies == 1:
         return read
     rows, heads, both, width = read.shape
+    # [rows, H, copies, T, D] -> [rows, copies, H, T, D] -> [rows * copies, H, T, D]
     return read.view(rows, heads, copies, both // copies, width).transpose(1, 2).flatten(0, 1)

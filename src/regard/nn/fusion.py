@@ -1,4 +1,4 @@
-"""Decoders whose recurrent unit reads its own past and the source: deep and shallow attention fusion."""
+"""LSTMN decoders with attention to the source: deep and shallow attention fusion."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class FusionState:
     """State of a decoder with an LSTMN.
 
     Attributes:
-        intra: its own tapes.
-        source: the encoder's, as inter-attention reads them, shared by the hypotheses of a beam.
-        summary: [B, D], what inter-attention last read: zero before the first step.
+        intra: tapes of the decoder.
+        source: tapes of the encoder with projected keys, shared by the hypotheses of a beam.
+        summary: [B, D], last context of inter-attention; zero before the first step.
     """
 
     intra: LSTMNState
@@ -32,12 +32,12 @@ class FusionState:
     summary: Tensor
 
     def select(self, rows: Tensor) -> FusionState:
-        """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices."""
+        """Select sequences of the batch by index: `rows` [B'] may drop, repeat and reorder them."""
         return FusionState(self.intra.select(rows), self.source.select(rows), self.summary.index_select(0, rows))
 
 
 class FusionStep(NamedTuple):
-    """A decoder's step: output [B, 1, output_dim], the state after it, the reads of its own tapes and of the source."""
+    """Decoder step: output [B, 1, output_dim], next state, attention to the decoder's tapes and to the source."""
 
     output: Tensor
     state: FusionState
@@ -46,7 +46,7 @@ class FusionStep(NamedTuple):
 
 
 class DeepFusion(nn.Module):
-    r"""A decoder's LSTMN cell that takes the encoder's memory into its own.
+    r"""LSTMN decoder cell with deep fusion: a gated read of the encoder's memory tape is added to the cell.
 
     .. math:: b_j = u^\top \tanh(W_\gamma \gamma_j + W_x x_t + W_{\tilde\gamma} \tilde\gamma_{t-1}), \quad
               [\tilde\gamma_t; \tilde\alpha_t] = \sum_j \mathrm{softmax}(b)_j\, [\gamma_j; \alpha_j], \quad
@@ -80,7 +80,7 @@ class DeepFusion(nn.Module):
         self.gate = nn.Linear(hidden_dim + input_dim, hidden_dim)
 
     def start(self, source: LSTMNState) -> FusionState:
-        """Before the first word, with the tapes of the encoder."""
+        """Return the state before the first word, from the encoder's tapes."""
         if source.hidden.shape[2] != self.output_dim:
             raise ValueError(
                 f"DeepFusion adds the encoder's cells to its own: both must be {self.output_dim} wide; "
@@ -89,7 +89,7 @@ class DeepFusion(nn.Module):
         return self.start_on(source.hidden, source.cells, source.memory.mask)
 
     def start_on(self, hidden: Tensor, cells: Tensor, mask: Mask | None = None) -> FusionState:
-        """Before the first word, with tapes of hidden states and memory cells, [B, S, D] each."""
+        """Return the state before the first word, from tapes of hidden states and memory cells, [B, S, D] each."""
         memory = self.inter.remember(hidden, torch.cat((hidden, cells), dim=-1), mask)  # values [B, S, 2D]
         nothing = hidden.new_zeros(len(hidden), self.output_dim)
         return FusionState(self.cell.start(len(hidden)), SharedMemory(memory), nothing)
@@ -104,12 +104,12 @@ class DeepFusion(nn.Module):
 
 
 class ShallowFusion(nn.Module):
-    """A decoder's LSTMN cell with ordinary attention to the source on top: [h_t; context_t].
+    """LSTMN decoder cell with ordinary attention to the source: its output is [h_t; context_t].
 
         h_t = LSTMN(x_t)      context_t = attend(h_t, source)
 
-    The cell knows nothing of the source; any encoder will do. A decoder that wants the context inside feeds
-    `state.summary` back with the next word.
+    The cell is independent of the source, so any encoder fits. To make the context an input of the cell, concatenate
+    `state.summary` to the next word.
 
     Args:
         input_dim: C, width of the inputs.
@@ -134,7 +134,7 @@ class ShallowFusion(nn.Module):
         self.inter = Attention(Additive(hidden_dim, source_dim, score_dim or hidden_dim))
 
     def start(self, source: Tensor, mask: Mask | None = None) -> FusionState:
-        """Before the first word, with the encoder's states [B, S, source_dim]."""
+        """Return the state before the first word, from the encoder's states [B, S, source_dim]."""
         memory = self.inter.remember(source, mask=mask)
         nothing = source.new_zeros(source.shape[0], source.shape[2])
         return FusionState(self.cell.start(len(source)), SharedMemory(memory), nothing)

@@ -1,4 +1,4 @@
-"""A retina that learns where to look: glimpse network, location policy, baseline."""
+"""Recurrent visual attention: glimpse network, location policy, baseline and loss."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from regard.ops.hard import Sample
 
 
 class Glimpse(nn.Module):
-    r"""Glimpse network: the patches of a retina and their location in one vector.
+    r"""Glimpse network: encodes the patches at a location, and the location, in one vector.
 
     .. math:: g = \mathrm{relu}\bigl(W_2 \, \mathrm{relu}(W_1 \rho(x, l)) + V_2 \, \mathrm{relu}(V_1 l)\bigr)
 
     Args:
-        channels: of the pictures.
-        size: pixels per side of a patch.
-        scales: how many patches, each twice as wide as the one before.
+        channels: number of channels of the images.
+        size: side of a patch in pixels.
+        scales: number of patches, each covering twice the width of the previous one.
         hidden_dim: width of W_1 ρ and of V_1 l; 128 in the paper.
         output_dim: C, width of g; 256 in the paper.
         differentiable: see `regard.ops.glimpse`.
@@ -60,7 +60,7 @@ class Glimpse(nn.Module):
         self.where_out = nn.Linear(hidden_dim, output_dim)
 
     def forward(self, pictures: Tensor, location: Tensor) -> Tensor:
-        """Look at pictures [B, channels, H, W] around `location` [B, 2] in [-1, 1]² (x, y)."""
+        """Encode the glimpse of images [B, channels, H, W] at `location` [B, 2] in [-1, 1]² (x, y)."""
         if pictures.dim() != 4 or pictures.shape[1] != self.channels:
             raise ValueError(f"Glimpse: pictures must be [B, {self.channels}, H, W]; got {list(pictures.shape)}")
         patches = glimpse(
@@ -79,7 +79,7 @@ class LocationSample(NamedTuple):
 
     Attributes:
         location: [B, 2] in [-1, 1]², without gradient.
-        log_prob: [B], the log-density of what was drawn, with gradient; zero where the mean was taken.
+        log_prob: [B], log-density of the sample, with gradient; zero if the location is the mean.
         entropy: [B], of the distribution, with gradient if its deviation is learned.
     """
 
@@ -89,27 +89,27 @@ class LocationSample(NamedTuple):
 
     @staticmethod
     def join(steps: Sequence[LocationSample]) -> Sample:
-        """Consecutive locations as the `Sample` that `regard.ops.reinforce_loss` takes; no keys were drawn."""
+        """Join consecutive locations to a `Sample` for `regard.ops.reinforce_loss`; its keys are -1."""
+        # T steps of [B] -> [B, 1, T] each
         log_prob, entropy = (torch.stack(parts, 1).unsqueeze(1) for parts in list(zip(*steps, strict=True))[1:])
-        return Sample(torch.full_like(log_prob, -1, dtype=torch.long), log_prob, entropy)  # [B, 1, T] each
+        return Sample(torch.full_like(log_prob, -1, dtype=torch.long), log_prob, entropy)
 
 
 class LocationPolicy(nn.Module):
-    r"""Draws the next location from a Gaussian around a mean that the state decides.
+    r"""Gaussian policy of the next location, with a mean computed from the state.
 
     .. math:: \mu = \tanh(W h + b), \quad \tilde l \sim \mathcal{N}(\mu, \sigma^2 I), \quad
               l = \mathrm{clip}(\tilde l, -1, 1), \\
               \log p(\tilde l) = \sum_{i} \log \mathcal{N}(\tilde l_i; \mu_i, \sigma)
 
-    The log-density is that of the draw before it is clipped to the picture: REINFORCE with it is unbiased for the
-    policy that draws and clips. In evaluation the location is μ.
+    The log-density is that of the sample before it is clipped to the image, so REINFORCE is unbiased for the policy
+    that samples and clips. In evaluation the location is μ.
 
     Args:
         input_dim: D, width of the state.
-        deviation: σ, or where it begins if it is learned. Of all settings, training is most sensitive to this one.
-        learned: learn σ, one for both coordinates, as a logarithm.
-        detach: keep the gradient of the policy out of the state, as in the common implementations; False lets it shape
-            the state too.
+        deviation: σ, or its initial value if it is learned. Training is more sensitive to it than to other settings.
+        learned: learn log σ, shared by both coordinates.
+        detach: stop the policy's gradient at the state, as common implementations do; False propagates it.
 
     Parameters: `mean_map` W, b; `log_deviation` if it is learned.
     Shapes: state [B, D] -> `LocationSample`.
@@ -136,7 +136,7 @@ class LocationPolicy(nn.Module):
             self.register_buffer("log_deviation", start, persistent=False)
 
     def forward(self, state: Tensor, generator: torch.Generator | None = None) -> LocationSample:
-        """Choose a location for each state [B, D]; `generator` None is PyTorch's own."""
+        """Sample a location for each state [B, D]; `generator` None is PyTorch's default generator."""
         check_width(self, state, self.mean_map.in_features, "states")
         mean = torch.tanh(self.mean_map(state.detach() if self.detach else state))  # [B, 2]
         spread = self.log_deviation.to(mean.dtype)
@@ -148,7 +148,7 @@ class LocationPolicy(nn.Module):
         return LocationSample(drawn.clamp(-1.0, 1.0), self.log_prob(drawn, mean), entropy)
 
     def log_prob(self, drawn: Tensor, mean: Tensor) -> Tensor:
-        """The log-density [B] of draws [B, 2] that were not clipped yet."""
+        """Return the log-density [B] of samples [B, 2] before clipping."""
         spread = self.log_deviation.to(mean.dtype)
         distance = (drawn - mean) * (-spread).exp()
         return (-0.5 * distance.square() - spread - 0.5 * math.log(2.0 * math.pi)).sum(1)
@@ -159,7 +159,7 @@ class LocationPolicy(nn.Module):
 
 
 class StateBaseline(nn.Module):
-    r"""Baseline of each step: the reward that its state predicts, b = w h + c; no gradient reaches the state.
+    r"""Baseline per step: expected reward predicted from the state, b = w h + c, without gradient to the state.
 
     Args:
         input_dim: D, width of the state.
@@ -177,7 +177,7 @@ class StateBaseline(nn.Module):
         self.map = nn.Linear(input_dim, 1)
 
     def forward(self, state: Tensor) -> Tensor:
-        """Expected rewards of states [..., D]."""
+        """Predict the rewards [...] of states [..., D]."""
         check_width(self, state, self.map.in_features, "states")
         expected: Tensor = self.map(state.detach())
         return expected.squeeze(-1)
@@ -190,9 +190,9 @@ def location_loss(log_prob: Tensor, reward: Tensor, baseline: Tensor, *, reward_
               + \tfrac{1}{T} (R_b - b_{bt})^2 \Bigr]
 
     Args:
-        log_prob: [B, T], of each location that was drawn.
-        reward: R [B], 1 for a right answer and 0 for a wrong one; no gradient goes through it.
-        baseline: b [B, T], from the state before each draw. It must not depend on the draw that it belongs to.
+        log_prob: [B, T], log-density of each sampled location.
+        reward: R [B], 1 for a correct answer and 0 otherwise; treated as a constant.
+        baseline: b [B, T], from the state before each sample. It must not depend on that sample.
         reward_weight: λ.
 
     Returns:

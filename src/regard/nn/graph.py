@@ -1,4 +1,4 @@
-"""Graph attention."""
+"""Graph attention layer (GAT)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Join = Literal["concat", "mean"]
 
 
 class GraphAttention(CapturableModule):
-    r"""A layer of a graph attention network: every node reads its neighbours and itself, with H heads.
+    r"""A layer of a graph attention network: each node attends to its neighbours and itself with H heads.
 
     .. math:: e_{ij} = \mathrm{LeakyReLU}(a_\mathrm{dst}^\top W h_i + a_\mathrm{src}^\top W h_j), \quad
               h'_i = \Big\Vert_h \sum_{j \in N(i) \cup \{i\}} \alpha^h_{ij} W^h h_j + b
@@ -25,21 +25,21 @@ class GraphAttention(CapturableModule):
     Args:
         input_dim: width C of the nodes.
         head_dim: width D of one head.
-        num_heads: how many heads H.
+        num_heads: number H of heads.
         join: `"concat"` for [N, H * D] (hidden layers) or `"mean"` for [N, D] (the paper's output layer).
-        negative_slope: of the LeakyReLU.
-        input_dropout: probability of dropping a channel of a node in training, for each head apart.
+        negative_slope: slope of the LeakyReLU for negative inputs.
+        input_dropout: probability of dropping a channel of a node in training, independently per head.
         dropout: probability of dropping an edge's weight.
-        value_dropout: probability of dropping a channel of what a node says, W h_j, for all who read it.
-        bias: whether b is added to what was read.
-        self_loops: whether a node reads itself too, as in the paper, with or without such an edge in the list.
-        impl: the op's implementation by name; None to let it choose.
+        value_dropout: probability of dropping a channel of a value W h_j, the same for all nodes that attend to it.
+        bias: add b to the context.
+        self_loops: let each node attend to itself as in the paper, whether or not the list contains such an edge.
+        impl: name of the op's implementation; None to choose automatically.
 
     Parameters: `node_map` W [H * D, C], `weight_source` and `weight_target` [H, D], the halves of a, `bias` b. W and a
-    start as Glorot's, each head by itself.
+    have Glorot initialisation per head.
     Shapes: node [N, C], a tensor or `SparseRows`, edges [2, E] (source, target) -> context [N, H * D] or [N, D],
-    weights [H, E'], E' the edges with the loops: `out.edges`. Edges are checked and sorted again only when they change;
-    layers share `Edges`. A watcher is shown `out.dense()`, whose rows are made when they are asked for.
+    weights [H, E'], E' the edges with the loops: `out.edges`. Edges are checked and sorted once per edge list, and
+    layers share `Edges`. Hooks receive `out.dense()`, whose rows are computed lazily.
 
     Veličković et al. 2018, equations 1 to 6; see `regard.ops.graph_attention`. The nonlinearity is the model's.
 
@@ -83,7 +83,7 @@ class GraphAttention(CapturableModule):
         self.bias = nn.Parameter(torch.zeros(width)) if bias else None
 
     def forward(self, node: Tensor | SparseRows, edges: Tensor | Edges) -> GraphAttended:
-        """Read along `edges` [2, E], (source, target): nodes [N, C] -> context [N, H * D] or [N, D]."""
+        """Attend along `edges` [2, E], (source, target): nodes [N, C] -> context [N, H * D] or [N, D]."""
         attended = graph_attention(
             self._mapped(node),
             self.known(edges, node.shape[0]),
@@ -100,7 +100,7 @@ class GraphAttention(CapturableModule):
         return attended
 
     def _mapped(self, node: Tensor | SparseRows) -> Tensor:
-        """W h of each head, [N, H, D]."""
+        """Compute W h per head, [N, H, D]."""
         if self.training and self.input_dropout:
             check_width(self, node, self.node_map.in_features, "nodes")
             weights = self.node_map.weight.chunk(self.num_heads)
@@ -127,6 +127,6 @@ class GraphAttention(CapturableModule):
 
 
 def _glorot(shape: tuple[int, int], fans: int) -> Tensor:
-    """Uniform with variance 2 / (fan in + fan out)."""
+    """Sample a uniform matrix with variance 2 / (fan in + fan out)."""
     bound: float = (6 / fans) ** 0.5
     return torch.empty(shape).uniform_(-bound, bound)

@@ -1,4 +1,4 @@
-"""Memory networks: stories as memories, and a question that reads them in several hops."""
+"""End-to-end memory networks: a question attends to the sentences of a story in several hops."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from regard.ops.memory_hops import position_encoding as place_weights
 
 Tying = Literal["adjacent", "layerwise"]
 
-_SPREAD = 0.1  # standard deviation of all parameters at the start, as in the paper
+_SPREAD = 0.1  # standard deviation of the initialisation of all parameters, as in the paper
 
 
 class SentenceEncoder(nn.Module):
@@ -25,8 +25,8 @@ class SentenceEncoder(nn.Module):
     Args:
         vocab_size: V.
         dim: d.
-        padding_id: the null word, which fills sentences up behind: it embeds to zero and gets no gradient.
-        position_encoding: whether words are weighted by their position (l_j); without it l = 1.
+        padding_id: id of the padding word: its embedding is zero and gets no gradient.
+        position_encoding: weight words by their position (l_j); without it l = 1.
 
     Parameters: `embedding` A [V, d].
 
@@ -62,9 +62,9 @@ class StoryEncoder(nn.Module):
     Args:
         vocab_size: V.
         dim: d.
-        max_sentences: how many ages are told apart.
-        padding_id: the null word.
-        position_encoding: whether words are weighted by their position.
+        max_sentences: number of distinct ages.
+        padding_id: id of the padding word.
+        position_encoding: weight words by their position.
 
     Parameters: `sentence.embedding` A [V, d], `time` T [max_sentences, d], row 0 for the most recent sentence.
 
@@ -85,19 +85,19 @@ class StoryEncoder(nn.Module):
         nn.init.normal_(self.time, std=_SPREAD)
 
     def forward(self, story: Tensor, mask: Mask | None = None) -> Tensor:
-        """Encode: story [B, N, J]; `mask` is `Mask.padding(sentences)`, None where all stories have N sentences."""
+        """Encode a story [B, N, J]; `mask` is `Mask.padding(sentences)`, None if all stories have N sentences."""
         sentences: Tensor = self.sentence(story)
         age = time_index(_counts(story, mask), story.shape[1])
         return sentences + self.time[age.clamp(0, self.time.shape[0] - 1)]
 
 
 class StoryMemory(NamedTuple):
-    """A story and a question before any hop.
+    """Encoded story and question before the first hop.
 
     Attributes:
         question: u¹ [B, d].
-        memories: [B, N, d] by each encoder.
-        readable: which sentences may be read.
+        memories: [B, N, d] of each encoder.
+        readable: mask of the sentences that can be attended to.
     """
 
     question: Tensor
@@ -106,30 +106,30 @@ class StoryMemory(NamedTuple):
 
 
 class MemoryHops(nn.Module):
-    r"""An end-to-end memory network up to its answer: a question reads a story in K hops.
+    r"""An end-to-end memory network without its answer layer: a question attends to a story in K hops.
 
     .. math:: u^1 = B q, \quad p^k = \mathrm{softmax}({u^k}^\top m^k), \quad o^k = \sum_i p^k_i c^k_i, \quad
               u^{k+1} = u^k + o^k
 
-    Weights are tied in one of two ways. *Adjacent*: what one hop reads out is what the next reads by, A^{k+1} = C^k,
-    and B = A¹. *Layer-wise*: the same A and C in all hops, a B of its own, and u^{k+1} = H u^k + o^k. Time tables go
-    with their embeddings.
+    Weights are tied in one of two ways. *Adjacent*: the output embedding of one hop is the input embedding of the next,
+    A^{k+1} = C^k, and B = A¹. *Layer-wise*: the same A and C in all hops, a separate B, and u^{k+1} = H u^k + o^k. Time
+    embeddings are tied like the word embeddings.
 
-    Only the `max_sentences` most recent sentences can be read. In training empty memories are inserted into the story
-    (`noise`), so weights may then have more columns than the story has sentences.
+    Only the `max_sentences` most recent sentences can be attended to. In training, empty memories are inserted into the
+    story (`noise`), so weights may have more columns than the story has sentences.
 
     Args:
         vocab_size: V.
         dim: d.
         num_hops: K.
-        tying: `"adjacent"` or `"layerwise"`.
-        max_sentences: how far back the memory goes.
-        padding_id: the null word.
-        position_encoding: whether words are weighted by their position.
+        tying: weight tying between hops: `"adjacent"` or `"layerwise"`.
+        max_sentences: maximum number of sentences in the memory.
+        padding_id: id of the padding word.
+        position_encoding: weight words by their position.
         noise: rate of empty memories in training; 0 for none.
 
     Parameters: `encoders`, K + 1 of them (adjacent: A¹, C¹, ..., C^K) or 2 (layer-wise: A, C); layer-wise also
-    `question` B and `carry` H. `hops` hold none: one `Attention` a hop, for captures to tell them apart.
+    `question` B and `carry` H. `hops` has no parameters: one `Attention` per hop, for captures to distinguish.
 
     Shapes: story [B, N, J], question [B, J'] -> output [B, d], and for each hop weights [B, 1, N].
 
@@ -173,7 +173,7 @@ class MemoryHops(nn.Module):
         self.hops = nn.ModuleList(Attention(Dot()) for _ in range(num_hops))
 
     def forward(self, story: Tensor, question: Tensor, mask: Mask | None = None) -> Hops:
-        """Read.
+        """Attend to a story in K hops.
 
         Args:
             story: [B, N, J] words, oldest sentence first.
@@ -186,7 +186,7 @@ class MemoryHops(nn.Module):
         return self.read(self.remember(story, question, mask))
 
     def remember(self, story: Tensor, question: Tensor, mask: Mask | None = None) -> StoryMemory:
-        """Encode story and question, for all hops. Arguments as in `forward`."""
+        """Encode story and question for all hops. Arguments as in `forward`."""
         if story.dim() != 3 or question.dim() != 2 or story.shape[0] != question.shape[0]:
             raise ValueError(
                 f"MemoryHops: story must be [B, N, J] and question [B, J'] words; "
@@ -203,7 +203,7 @@ class MemoryHops(nn.Module):
         )
 
     def read(self, memory: StoryMemory) -> Hops:
-        """Read a story that is encoded."""
+        """Run the hops over an encoded story."""
         state, reads = memory.question, []
         for number, hop in enumerate(self.hops):
             key, value = self._memories(memory, number)
@@ -228,30 +228,30 @@ class MemoryHops(nn.Module):
         return state
 
     def _memories(self, memory: StoryMemory, number: int) -> tuple[Tensor, Tensor]:
-        """Return what a hop matches, and what it takes away."""
+        """Return keys and values of a hop."""
         at = number if self.question is None else 0
         return memory.memories[at], memory.memories[at + 1]
 
     def _carried(self, state: Tensor) -> Tensor:
-        """Return H u, or u where there is no H."""
+        """Return H u with layer-wise tying, otherwise u."""
         carried: Tensor = state if self.carry is None else self.carry(state)
         return carried
 
     def _question(self, words: Tensor) -> Tensor:
-        """u¹ = B q: by the first hop's own embedding where B = A¹."""
+        """Encode the question: u¹ = B q, with the first hop's embedding if B = A¹."""
         first = self.encoders[0]
         assert isinstance(first, StoryEncoder)
         encoded: Tensor = (first.sentence if self.question is None else self.question)(words)
         return encoded
 
     def align(self, aligner: Aligner) -> None:
-        """Read with another aligner: `LinearAligner()` for the linear start of training, `Softmax()` after it."""
+        """Replace the aligner of all hops: `LinearAligner()` for linear start, `Softmax()` afterwards."""
         for hop in self.hops:
             hop.align = aligner
 
 
 def _counts(story: Tensor, mask: Mask | None) -> Tensor:
-    """Number of sentences of each story, [B]."""
+    """Return the number of sentences per story, [B]."""
     batch, size, _ = story.shape
     Mask.check(mask)
     if mask is None:

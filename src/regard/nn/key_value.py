@@ -13,20 +13,20 @@ from regard.ops.key_value import split_key_value
 
 
 class KeyValue(nn.Module):
-    """Reads a memory whose vectors are keys and values at once: v = [v_k; v_v].
+    """Attention to a memory whose vectors are a key and a value, concatenated: v = [v_k; v_v].
 
         e_ts = score(q_t, v_k,s)      a_t = align(e_t)      c_t = sum_s a_ts v_v,s
 
-    The wrapped attention module does the work, and is the one that captures see.
+    Captures hook the wrapped attention module.
 
     Args:
         attention: `Attention` or `MultiHead`, for keys of width `key_dim` and values of the remaining width.
-        key_dim: how many of the first channels are the key.
+        key_dim: number of leading channels that are the key.
 
     Shapes: query [B, T, Cq], memory [B, S, C] -> context [B, T, C - key_dim] (or the width of the wrapped module).
 
     Daniluk et al. 2017, section 2.2; see `regard.ops.split_key_value`. The paper's query is the key half of the
-    current state, and it joins the context with the current value half: both are the caller's to do.
+    current state, and it concatenates the context with the current value half: both are left to the caller.
 
     >>> import torch
     >>> from regard.nn import Additive, Attention

@@ -1,4 +1,4 @@
-"""Recurrent units that read their own past: the LSTMN."""
+"""LSTMN: an LSTM with attention over its past states instead of a single previous state."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from regard.ops.softmax import softmax_attention
 
 @dataclass(frozen=True, eq=False)
 class LSTMNState:
-    """The tapes of an LSTMN and what it last read from them. A value: passed in and returned.
+    """Immutable state of an LSTMN: its tapes and the last read of them.
 
     Attributes:
-        memory: the growing memory: keys W_h h_i [B, 1, t, A], values [h_i; c_i] [B, 1, t, 2D].
-        summary: [B, D], h̃, what the last step read: zero before the first.
+        memory: growing memory of keys W_h h_i [B, 1, t, A] and values [h_i; c_i] [B, 1, t, 2D].
+        summary: [B, D], h̃ of the last step; zero before the first.
     """
 
     memory: Memory
@@ -36,26 +36,26 @@ class LSTMNState:
 
     @property
     def hidden(self) -> Tensor:
-        """The tape of hidden states, [B, t, D]."""
+        """Tape of hidden states, [B, t, D]."""
         return self.memory.value.squeeze(1).chunk(2, dim=-1)[0]
 
     @property
     def cells(self) -> Tensor:
-        """The tape of memory cells, [B, t, D]."""
+        """Tape of memory cells, [B, t, D]."""
         return self.memory.value.squeeze(1).chunk(2, dim=-1)[1]
 
     def select(self, rows: Tensor) -> LSTMNState:
-        """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices."""
+        """Select sequences of the batch by index: `rows` [B'] may drop, repeat and reorder them."""
         return LSTMNState(self.memory.select(rows), self.summary.index_select(0, rows))
 
     def detach(self) -> LSTMNState:
-        """The same tapes without their history. Keys stay as they were projected when they were remembered."""
+        """Return the tapes detached from the autograd graph. Keys are not projected again after a parameter update."""
         memory = Memory(self.memory.key.detach(), self.memory.value.detach(), self.memory.mask)
         return LSTMNState(memory, self.summary.detach())
 
 
 class LSTMNStep(NamedTuple):
-    """Hidden states [B, T, D] (T = 1 from a cell), the state after them, and the read of the tapes."""
+    """Hidden states [B, T, D] (T = 1 from a cell), the next state, and the attention to the tapes."""
 
     output: Tensor
     state: LSTMNState
@@ -63,11 +63,11 @@ class LSTMNStep(NamedTuple):
 
 
 class InputProjections(NamedTuple):
-    """Inputs of a step that do not depend on the steps before it, computed for all words at once.
+    """Projections of an input that do not depend on earlier steps, computed for all words in parallel.
 
     Attributes:
-        query: W_x x_t [B, A], what the word asks.
-        gates: [B, 4D], what it adds to the gates, their bias included.
+        query: W_x x_t [B, A], contribution to the query.
+        gates: [B, 4D], contribution to the gates, including their bias.
         query_map: W_h̃ [A, D].
         gate_map: [4D, D], of h̃_t.
     """
@@ -79,7 +79,7 @@ class InputProjections(NamedTuple):
 
 
 class LSTMNCell(nn.Module):
-    r"""One step of an LSTMN: read the tapes of the past, then step from what was read.
+    r"""One step of an LSTMN: attend to the tapes of past states, then apply an LSTM step to the context.
 
     .. math:: [\tilde h_t; \tilde c_t] = \mathrm{attend}([x_t; \tilde h_{t-1}],\, h_{1..t-1},\, [h; c]_{1..t-1}), \quad
               (h_t, c_t) = \mathrm{LSTM}(x_t, \tilde h_t, \tilde c_t)
@@ -88,16 +88,16 @@ class LSTMNCell(nn.Module):
         input_dim: C, width of the inputs.
         hidden_dim: D, width of h and c.
         score_dim: A, width of the score's hidden layer; None for D.
-        window: how many words back the tapes reach; None for all.
-        distances: how many distances have an energy of their own, which is added to a_i: that of a word so many words
-            back, farther ones sharing the last. It begins at 0, -1, -2, ...: at first the last words are looked at.
-            None for none, as in the paper, where a word is found by what it is and not by where it stands.
+        window: number of past words kept on the tapes; None for all.
+        distances: number of distances with a learned bias, added to the energy a_i of a word at that distance; larger
+            distances share the last bias. Initialised with 0, -1, -2, ..., which favours recent words. None for none,
+            as in the paper, where the score depends on content alone.
 
     Parameters: `attention.score.query_map` [W_x W_h̃], `attention.score.key_map` W_h, `attention.score.weight` v;
     `gates` W with bias, rows in the order i, f, o, ĉ; `nearness` [distances], the farthest first.
 
     Cheng, Dong & Lapata 2016, equations 4 to 9; see `regard.ops.intra_attention` and `regard.ops.lstmn_step`. Without
-    distances it is theirs, which as a language model is behind an LSTM; with them it is ahead
+    distances it is the paper's model, which is worse than an LSTM as a language model; with them it is better
     (docs/notebook/results.md).
 
     >>> cell = LSTMNCell(input_dim=3, hidden_dim=5)
@@ -127,7 +127,7 @@ class LSTMNCell(nn.Module):
         self.nearness = None if distances is None else nn.Parameter(torch.arange(1.0 - distances, 1.0))
 
     def start(self, batch: int) -> LSTMNState:
-        """Empty tapes for `batch` sequences."""
+        """Return empty tapes for `batch` sequences."""
         tape = self.gates.weight.new_zeros(batch, 0, self.hidden_dim)
         memory = self.attention.remember(tape, torch.cat((tape, tape), dim=-1))
         return LSTMNState(memory, tape.new_zeros(batch, self.hidden_dim))
@@ -140,7 +140,7 @@ class LSTMNCell(nn.Module):
         return self.step(heard, state, fused=fused)
 
     def hear(self, words: Tensor) -> list[InputProjections]:
-        """Words [B, T, C] -> what each of T steps begins with."""
+        """Project words [B, T, C] to the inputs of T steps."""
         asks, gates = self._score.query_map, self.gates
         assert asks is not None
         queries = F.linear(words, asks.weight[:, : self.input_dim])
@@ -149,7 +149,7 @@ class LSTMNCell(nn.Module):
         return [InputProjections(*parts, *maps) for parts in zip(queries.unbind(1), pushed.unbind(1), strict=True)]
 
     def step(self, heard: InputProjections, state: LSTMNState, *, fused: Tensor | None = None) -> LSTMNStep:
-        """One step from a word that was heard; `forward` for one, a layer for many."""
+        """Compute one step from a projected word."""
         query = (heard.query + F.linear(state.summary, heard.query_map))[:, None, None]
         memory = state.memory
         read = self._read(query, memory)
@@ -174,17 +174,17 @@ class LSTMNCell(nn.Module):
 
 
 class LSTMN(nn.Module):
-    """A layer of LSTMN over padded sequences: `LSTMNCell` from word to word.
+    """LSTMN layer over padded sequences: applies `LSTMNCell` word by word.
 
     Args:
         input_dim: C, width of the inputs.
         hidden_dim: D, width of h and c.
         score_dim: A, width of the score's hidden layer; None for D.
-        window: how many words back the tapes reach; None for all.
-        distances: how many distances have an energy of their own; None for none, as in the paper.
+        window: number of past words kept on the tapes; None for all.
+        distances: number of distances with a learned energy bias; None for none, as in the paper.
 
-    Shapes: words [B, T, C] -> output [B, T, D]; weights [B, T, T], strictly lower triangular: word t looks at the
-    words before it, and the first at nothing.
+    Shapes: words [B, T, C] -> output [B, T, D]; weights [B, T, T], strictly lower triangular: word t attends to the
+    words before it, and the first to nothing.
 
     Cheng, Dong & Lapata 2016, section 3; several layers are `DeepLSTMN`.
 
@@ -208,13 +208,13 @@ class LSTMN(nn.Module):
         self.cell = LSTMNCell(input_dim, hidden_dim, score_dim=score_dim, window=window, distances=distances)
 
     def forward(self, words: Tensor, mask: Mask | None = None, state: LSTMNState | None = None) -> LSTMNStep:
-        """Run over the sequences.
+        """Run over sequences.
 
         Args:
             words: [B, T, C].
-            mask: `Mask.padding(lengths)`; what it leaves out has output zero and is not on the tapes that are
-                returned. None for full lengths, and for tapes with a window, which know nothing of padding.
-            state: where an earlier call ended; None for empty tapes.
+            mask: `Mask.padding(lengths)`; padding has output zero and is not on the returned tapes. None for full
+                lengths, and for tapes with a window, which do not support padding.
+            state: state of an earlier call to continue from; None for empty tapes.
 
         Returns:
             LSTMNStep with output [B, T, D], the state after each sequence's last word, and an Attended with context
@@ -233,7 +233,7 @@ class LSTMN(nn.Module):
         return step._replace(state=_ends(step, before, mask, lengths))
 
     def _run(self, words: Tensor, before: LSTMNState, outside: Tensor | None = None) -> LSTMNStep:
-        """All words as if none were padding, for what comes later changes nothing before; then without what is."""
+        """Run over all words including padding, which cannot affect earlier words, then remove the padding."""
         state, steps = before, []
         for heard in self.cell.hear(words):
             steps.append(self.cell.step(heard, state))
@@ -254,13 +254,13 @@ class LSTMN(nn.Module):
 
 
 class _GrowingWeights:
-    """The weights of reads of a growing tape, each word in its place, made when they are asked for.
+    """Lazy weights of reads of a growing tape, aligned to word positions.
 
     Args:
-        reads: one a word.
-        old: words on the tape before the first.
-        none: [B, 0, S], the weights of no read, with a position for each word there was and will be.
-        outside: [B, T], True at padding, which looks at nothing; None without.
+        reads: one read per word.
+        old: number of words on the tape before the first read.
+        none: [B, 0, S], empty weights with one column per word, earlier and new.
+        outside: [B, T], True at padding, whose weights are zero; None without padding.
     """
 
     def __init__(self, reads: Sequence[Attended], old: int, none: Tensor, outside: Tensor | None) -> None:
@@ -270,7 +270,7 @@ class _GrowingWeights:
         self._outside = outside
 
     def __call__(self, head: Tensor, row: Tensor) -> Tensor:
-        if torch.compiler.is_compiling():  # which cannot know the numbers of the rows: all of them, then those
+        if torch.compiler.is_compiling():  # `tolist` would break the graph: compute all rows, then select
             weights = torch.cat([self._none, *map(self._row, range(len(self._reads)))], dim=1).index_select(1, row)
         else:
             weights = torch.cat([self._none, *map(self._row, row.tolist())], dim=1)
@@ -284,26 +284,26 @@ class _GrowingWeights:
 
 
 def _near(nearness: Tensor, memory: Memory) -> Tensor:
-    """Bias of the energies by distance on the tape, [S] or [B, 1, 1, S]."""
+    """Return the energy bias by distance on the tape, [S] or [B, 1, 1, S]."""
     known, size = nearness.shape[0], memory.size
     if memory.mask is None:
         far = size - known
         return nearness[-far:] if far < 0 else torch.cat((nearness[:1].expand(far), nearness))
-    # Behind a text that was shorter than its neighbours there is padding, which is no distance.
+    # Padding after a shorter text of the batch does not count as distance.
     there = memory.mask.allowed((memory.key.shape[0], 1, 1, size), device=nearness.device).expand(-1, -1, -1, size)
     behind = there.flip(3).cumsum(3).flip(3) - there.long()
     return nearness[(known - 1 - behind).clamp(min=0)]
 
 
 def _last(memory: Memory, window: int | None) -> Memory:
-    """The last `window` entries of a tape."""
+    """Return the last `window` entries of a tape."""
     if window is None or memory.size <= window:
         return memory
     return Memory(memory.key[:, :, -window:], memory.value[:, :, -window:])
 
 
 def _ends(step: LSTMNStep, before: LSTMNState, mask: Mask, lengths: Tensor) -> LSTMNState:
-    """The state of each sequence after its own last word."""
+    """Return the state of each sequence after its own last word."""
     tape, old = step.state.memory, before.memory.size
     new = Memory(tape.key[:, :, old:], tape.value[:, :, old:], mask)
     hidden = step.attended.context.chunk(2, dim=-1)[0]

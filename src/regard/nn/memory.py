@@ -76,7 +76,7 @@ class Memory(Memo):
         return Memory(*room.write(more.key, more.value), mask, room)
 
     def select(self, rows: Tensor) -> Memory:
-        """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices."""
+        """Select sequences of the batch by index: `rows` [B'] may drop, repeat and reorder them."""
         mask = None if self.mask is None else self.mask.select(rows)
         if self._room is None:
             return Memory(self.key.index_select(0, rows), self.value.index_select(0, rows), mask)

@@ -1,4 +1,4 @@
-"""Attention with several heads, over any score."""
+"""Multi-head attention with any score."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from regard.ops.heads import merge_heads, split_heads
 
 
 class MultiHead(AttentionModule):
-    r"""Several reads side by side, each with its own score, and their contexts joined.
+    r"""Multi-head attention: parallel reads, each with its own score, and concatenated contexts.
 
     .. math:: \mathrm{head}_h = \mathrm{attend}(Q, K, V W^V_h), \quad [\mathrm{head}_1; \dots; \mathrm{head}_H]\, W^O
 
-    The score brings its own heads (`ScaledDot(512, 512, hidden_dim=64, num_heads=8)` holds W^Q and W^K), so
+    The score defines the heads (`ScaledDot(512, 512, hidden_dim=64, num_heads=8)` holds W^Q and W^K), so
     *any* score can be multi-head: additive and cosine too.
 
     Args:
-        score: the scores of all heads in one.
-        align: how energies become weights; None for `Softmax()`.
-        value_dim: width of the values; with `head_dim` they are mapped to H vectors of that width.
-        head_dim: width of one head's values; None to let every head read the values as they are.
-        output_dim: width of the context; None to leave the heads' contexts concatenated.
-        bias: whether W^V and W^O have biases.
+        score: score of all heads.
+        align: aligner that turns energies into weights; None for `Softmax()`.
+        value_dim: width of the values; required with `head_dim`, which maps them to H vectors.
+        head_dim: width of one head's values; None to use the unprojected values in every head.
+        output_dim: width of the context; None for the concatenated contexts of the heads.
+        bias: add biases to W^V and W^O.
         dropout: probability of dropping a weight in training.
-        impl: the score's implementation by name; None to let it choose.
+        impl: name of the score's implementation; None to choose automatically.
 
     Shapes: query [B, T, Cq], key [B, S, Ck], value [B, S, Cv] -> context [B, T, output_dim], weights [B, H, T, S].
 

@@ -1,4 +1,4 @@
-"""A memory that is written to, and the heads that read and write."""
+"""Memory and read and write heads of a Neural Turing Machine."""
 
 from __future__ import annotations
 
@@ -54,18 +54,18 @@ class NTMMemory:
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> NTMMemory:
-        """Every entry alike. A small constant trains faster than random rows (Collier & Beel 2018)."""
+        """Create a memory of one constant. A small constant trains faster than random rows (Collier & Beel 2018)."""
         return NTMMemory(torch.full((batch, rows, width), value, device=device, dtype=dtype))
 
     @property
     def size(self) -> int:
-        """N, how many rows it has."""
+        """N, number of rows."""
         return self.matrix.shape[1]
 
     def compared(self, aimed: Tensor) -> Tensor:
-        """β cos(q, M_i) of every head and row: β q / |q| [B, H, M] -> [B, H, N], in float32 for half precision.
+        """Compute β cos(q, M_i) per head and row: β q / |q| [B, H, M] -> [B, H, N], in float32 for half precision.
 
-        Keys [B, H, M + 1] have a bias: rows get a last component of 1.
+        Keys [B, H, M + 1] include a bias: rows get an additional component of 1.
         """
         rows = self.matrix.to(aimed.dtype)
         if aimed.shape[-1] > rows.shape[-1]:
@@ -78,16 +78,16 @@ class NTMMemory:
         return ntm_read(self.matrix, weights)
 
     def write(self, weights: Tensor, erase: Tensor, add: Tensor) -> NTMMemory:
-        """The tape after heads with `weights` [B, H, N] erase `erase` and add `add`, each [B, H, M]."""
+        """Return the tape after heads with `weights` [B, H, N] erase `erase` and add `add`, each [B, H, M]."""
         return NTMMemory(ntm_write(self.matrix, weights, erase, add))
 
     def select(self, rows: Tensor) -> NTMMemory:
-        """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices."""
+        """Select sequences of the batch by index: `rows` [B'] may drop, repeat and reorder them."""
         return NTMMemory(self.matrix.index_select(0, rows))
 
 
 class HeadsOutput(NamedTuple):
-    """The outcome of a step of heads: the read [B, R * M], the tape after it, and the state of the heads."""
+    """Output of a step of heads: the read [B, R * M], the updated tape, and the state of the heads."""
 
     read: Tensor
     tape: NTMMemory
@@ -95,7 +95,7 @@ class HeadsOutput(NamedTuple):
 
 
 class StackedMaps(NamedTuple):
-    """Maps of the same vectors in one: W [P, C], b [P], and how much of P is each map's."""
+    """Stacked linear maps of the same input: W [P, C], b [P], and the output width of each map."""
 
     weight: Tensor
     bias: Tensor
@@ -103,30 +103,30 @@ class StackedMaps(NamedTuple):
 
 
 class NTMHeads(CapturableModule):
-    r"""Heads that find positions on a tape; the first R of them read there, the others erase and add.
+    r"""Heads that address rows of a tape; the first R of them read, the others erase and add.
 
     .. math:: w = \mathrm{address}(x, M), \quad r_h = \sum_i w_h(i)\, M_i, \quad
               e = \sigma(W_e x), \quad a = \tanh(W_a x), \quad
               M'_i = M_i \odot \prod_h (1 - w_h(i)\, e_h) + \sum_h w_h(i)\, a_h
 
-    All heads look at the tape as it is given, and what is read is read from it; only then it is written to.
+    All heads address and read the tape before any of them writes.
 
     Args:
         query_dim: width of the controller's output x.
         row_dim: M, width of a row of the tape.
-        reads: R, how many heads read.
-        writes: W, how many heads write.
+        reads: R, number of read heads.
+        writes: W, number of write heads.
         shifts: offsets of the shift, see `Addressing`.
         initial: where the heads start, see `Addressing`.
-        key_bias: compare keys with rows that have a further component of 1, so that a row of zeros has a direction:
-            without it its cosine is 0 for every key. Not in the paper.
+        key_bias: extend rows by a component of 1 before the comparison with keys. Without it a row of zeros has cosine
+            0 with every key. Not in the paper.
 
     Parameters: those of `score` (`Cosine`) and `align` (`Addressing`), of all R + W heads, `erase_map` W_e, `add_map`
     W_a, with biases.
 
-    What watchers see are the weightings [B, R + W, 1, N], with the rows as they were *before* the write for context.
+    Hooks receive the weightings [B, R + W, 1, N], with reads of the tape *before* the write as the context.
 
-    Graves, Wayne & Danihelka 2014, section 3. The paper does not bound a; tanh keeps the tape from running away.
+    Graves, Wayne & Danihelka 2014, section 3. The paper does not bound a; tanh keeps the tape bounded.
 
     >>> heads, tape = NTMHeads(query_dim=7, row_dim=5, reads=2), NTMMemory.constant(batch=2, rows=16, width=5)
     >>> read, tape, state = heads(torch.randn(2, 1, 7), tape)
@@ -156,7 +156,7 @@ class NTMHeads(CapturableModule):
         self.add_map = nn.Linear(query_dim, writes * row_dim)
 
     def joined(self) -> StackedMaps:
-        """All maps in one, so that a step is one product. Made once for a sequence, they cost nothing."""
+        """Stack all maps, so that a step needs one product; computed once per sequence."""
         score, align = self.score, self.align
         assert score.query_map is not None
         maps = (
@@ -186,6 +186,6 @@ class NTMHeads(CapturableModule):
         return HeadsOutput(tape.read(reading).flatten(1), written, after)
 
     def start(self, tape: NTMMemory) -> AttentionState:
-        """State of the heads before the first step."""
+        """Return the state of the heads before the first step."""
         rows = tape.matrix.unsqueeze(1)  # [B, 1, N, M]
         return AttentionState(0, (), self.align.start(Memory(rows.expand(-1, self.reads + self.writes, -1, -1), rows)))

@@ -14,12 +14,12 @@ from regard.ops.pointer_sum import pointer_candidates
 
 
 class AttentionOverAttention(CapturableModule):
-    """Cui's reader: query words point into the document, and the document says how much each of them counts.
+    """Attention-over-attention reader: attention of query words to the document, averaged by attention to the query.
 
-    It has no parameters. `forward` gives s, a distribution over the document's positions, and `candidates` the
+    It has no parameters. `forward` returns s, a distribution over document positions, and `candidates` the
     probabilities of words: P(w) = Σ_{i: d_i = w} s_i.
 
-    Shapes: document [B, D, C], query [B, Q, C] -> weights [B, D]. A watcher is shown the read of the document with s.
+    Shapes: document [B, D, C], query [B, Q, C] -> weights [B, D]. Hooks receive the read of the document with s.
 
     Cui et al. 2017, section 3; see `regard.ops.attention_over_attention` and `regard.ops.pointer_sum`.
 
@@ -39,7 +39,7 @@ class AttentionOverAttention(CapturableModule):
         document_mask: Mask | None = None,
         query_mask: Mask | None = None,
     ) -> AttendedOver:
-        """Point into document [B, D, C] with query [B, Q, C]; the masks say which words are there."""
+        """Attend to document [B, D, C] with query [B, Q, C]; the masks mark present words."""
         out = attention_over_attention(document, query, document_mask, query_mask)
         self.show(out.attended)
         return out
@@ -50,7 +50,7 @@ class AttentionOverAttention(CapturableModule):
 
 
 class PointerSentinel(CapturableModule):
-    r"""Merity's pointer over the last states, with a sentinel that says how much to trust the vocabulary.
+    r"""Pointer sentinel mixture: a pointer over past states, with a sentinel as the weight of the vocabulary.
 
     .. math:: q_t = \tanh(W h_t + b), \quad [a_t; g_t] = \mathrm{softmax}([q_t^\top h_1, \dots;\; q_t^\top s]), \quad
               p_t(w) = g_t\, p_\mathrm{vocab}(w) + \sum_{i\,:\,w_i = w} a_{ti}
@@ -61,8 +61,8 @@ class PointerSentinel(CapturableModule):
     Parameters: `query_map` W and b, `sentinel` s [C].
     Shapes: hidden [B, T, C], memory [B, S, C], ids [B, S], vocab_log_probs [B, T, V] -> log_probs [B, T, V].
 
-    Nothing is kept between calls: a language model passes the states and words of the window along itself, and may do
-    so across the borders of its training windows, as the paper does.
+    The module is stateless: a language model passes the states and words of the window itself, also across the
+    boundaries of its training windows, as the paper does.
 
     Merity et al. 2017, section 2; see `regard.ops.pointer_sentinel`.
 
@@ -88,7 +88,7 @@ class PointerSentinel(CapturableModule):
         Args:
             hidden: [B, T, C], the states h_t that predict.
             memory: [B, S, C], the states to point at.
-            ids: [B, S], the word that each of these has just read.
+            ids: [B, S], the input word of each of these states.
             vocab_log_probs: [B, T, V].
             mask: what may be pointed at; None for everything.
         """

@@ -1,4 +1,4 @@
-"""Positions of vectors in their sequences: without them, attention sees a set."""
+"""Position encodings added to vectors: sinusoidal and learned."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from regard.nn.checks import positive
 from regard.ops.learned_positions import learned_positions
 from regard.ops.sinusoidal import sinusoidal_positions
 
-_KEPT = 1024  # positions
+_KEPT = 1024  # number of cached positions
 
 
 class SinusoidalPositions(nn.Module):
     """Adds sinusoidal positions: x_t + PE_{start + t}.
 
-    No parameters and no longest sequence. The first positions are cached, since a decoder asks for them one by one;
-    later ones are computed at every call.
+    No parameters and no maximum length. The first positions are cached, since a decoder needs them one per step; later
+    ones are computed at every call.
 
     Args:
         dim: width C of the vectors.
@@ -24,7 +24,7 @@ class SinusoidalPositions(nn.Module):
 
     Shapes: x [B, T, C] -> [B, T, C].
 
-    Vaswani et al. 2017, section 3.5. There the embeddings are first multiplied by sqrt(C): the caller's to do.
+    Vaswani et al. 2017, section 3.5. There the embeddings are first multiplied by sqrt(C), which is left to the caller.
 
     >>> SinusoidalPositions(4)(torch.zeros(1, 1, 4), start=1)    # the second word of a decoder that has said one
     tensor([[[0.8415, 0.5403, 0.0100, 0.9999]]])
@@ -42,11 +42,11 @@ class SinusoidalPositions(nn.Module):
         return x + self._places(start, start + x.shape[1], x.device).to(x.dtype)
 
     def _places(self, start: int, stop: int, device: torch.device) -> Tensor:
-        """[stop - start, C]."""
+        """Return the encodings of positions `start` to `stop`, [stop - start, C]."""
         if stop > _KEPT or start < 0 or torch.compiler.is_compiling():
             return sinusoidal_positions(stop - start, self.dim, start=start, base=self.base, device=device)
         if self._kept is None or self._kept.device != device:
-            with torch.inference_mode(False):  # what decoding keeps, training may use
+            with torch.inference_mode(False):  # training may use the cache that decoding fills
                 self._kept = sinusoidal_positions(_KEPT, self.dim, base=self.base, device=device)
         return self._kept[start:stop]
 
@@ -61,8 +61,8 @@ class LearnedPositions(nn.Module):
         max_length: L, the longest sequence; a longer one is an error.
         dim: width C of the vectors.
 
-    Parameters: `table` P [L, C]: small sinusoids at first (standard deviation 0.02), so that the words speak before the
-    positions, and near positions are alike. From noise, attention has to learn first which position is next to which.
+    Parameters: `table` P [L, C], initialised with small sinusoids (standard deviation 0.02), so that words initially
+    dominate and near positions are similar. From random noise, attention would have to learn first which are adjacent.
 
     Shapes: x [B, T, C] -> [B, T, C].
 
@@ -81,7 +81,7 @@ class LearnedPositions(nn.Module):
 
     @torch.no_grad()
     def begin(self, spread: float) -> None:
-        """Sinusoids of this standard deviation."""
+        """Initialise with sinusoids of a standard deviation."""
         if self.table.is_meta:  # no values to set, and their arithmetic on meta tensors imports sympy
             return
         self.table.copy_(2**0.5 * spread * sinusoidal_positions(*self.table.shape))
@@ -96,6 +96,6 @@ class LearnedPositions(nn.Module):
 
 
 def _check_width(mechanism: str, x: Tensor, dim: int) -> None:
-    """x must be [B, T, C] with C = `dim`."""
+    """Check that x is [B, T, C] with C = `dim`."""
     if x.dim() != 3 or x.shape[2] != dim:
         raise ValueError(f"{mechanism}: x must be [B, T, C] with C = {dim}; got shape {list(x.shape)}")

@@ -1,4 +1,4 @@
-"""Learning where to look: the loss of hard attention."""
+"""REINFORCE loss of hard attention, with a moving-average baseline."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ class MovingBaseline(nn.Module):
     """An exponential average of past log-likelihoods: b <- decay b + (1 - decay) mean(log p).
 
     Args:
-        decay: how much of the past is kept; the paper's is 0.9.
+        decay: decay of the average; 0.9 in the paper.
 
-    Buffers: `value` b, a scalar, 0 before the first update as in the paper.
+    Buffers: `value` b, a scalar, initially 0 as in the paper.
 
     Xu et al. 2015, section 4.1, the unnumbered equation for b_k.
 
@@ -35,7 +35,7 @@ class MovingBaseline(nn.Module):
 
     @torch.no_grad()
     def update(self, log_likelihood: Tensor) -> None:
-        """Take in one batch of log-likelihoods, [B]."""
+        """Update the average with the log-likelihoods of a batch, [B]."""
         self.value.lerp_(log_likelihood.mean().to(self.value), 1.0 - self.decay)
 
     def extra_repr(self) -> str:
@@ -48,8 +48,8 @@ class Reinforce(nn.Module):
     .. math:: -\frac{1}{B} \sum_b \bigl[\log p(y_b \mid \tilde s_b)
               + \lambda_r (\log p(y_b \mid \tilde s_b) - b) \log p(\tilde s_b) + \lambda_e H[\tilde s_b]\bigr]
 
-    The baseline of a batch is made from the batches before it, and takes this one in after use, in training only: a
-    baseline that saw the sample it is subtracted from would bias the gradient.
+    The baseline of a batch is computed from earlier batches and updated after use, in training only: a baseline that
+    depends on the sample it is subtracted from would bias the gradient.
 
     Args:
         reward_weight: λ_r; the authors' code has 0.1.
@@ -72,12 +72,12 @@ class Reinforce(nn.Module):
         self.baseline = MovingBaseline(decay)
 
     def forward(self, log_likelihood: Tensor, sample: Sample, lengths: Tensor | None = None) -> Tensor:
-        """The loss of a batch.
+        """Compute the loss of a batch.
 
         Args:
             log_likelihood: [B], log p(y | s̃).
-            sample: what was drawn for all queries, [B, H, T]; reads of one query each are joined by `Sample.join`.
-            lengths: [B], how many queries of each sequence count; None for all.
+            sample: samples of all queries, [B, H, T]; `Sample.join` joins those of single queries.
+            lengths: [B], number of valid queries per sequence; None for all.
         """
         loss = reinforce_loss(
             log_likelihood,

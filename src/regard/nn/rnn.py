@@ -21,13 +21,13 @@ from regard.ops.dropout import scaled_dropout
 
 @dataclass(frozen=True)
 class RecurrentState:
-    """State of recurrent layers. A value: passed in and returned.
+    """Immutable state of recurrent layers.
 
     Attributes:
         hidden: [B, L, D], h of each layer, the lowest first; with two directions [B, 2L, D], layer by layer.
         cell: likewise c of an LSTM; None otherwise.
-        noise: the channels that variational dropout leaves in this sequence, if any were drawn.
-        recurrent_weights: U of each layer as weight dropout leaves it in this sequence, if it was drawn.
+        noise: masks of variational dropout of this sequence, if drawn.
+        recurrent_weights: U of each layer after weight dropout in this sequence, if drawn.
     """
 
     hidden: Tensor
@@ -37,31 +37,31 @@ class RecurrentState:
 
     @property
     def top(self) -> Tensor:
-        """[B, D], h of the uppermost layer (of its backward direction, where there are two)."""
+        """Hidden state [B, D] of the top layer (of its backward direction, if there are two)."""
         return self.hidden[:, -1]
 
     def layer(self, index: int) -> CellState:
-        """One layer's part."""
+        """Return the state of one layer."""
         return CellState(self.hidden[:, index], None if self.cell is None else self.cell[:, index])
 
     def select(self, rows: Tensor) -> RecurrentState:
-        """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices."""
+        """Select sequences of the batch by index: `rows` [B'] may drop, repeat and reorder them."""
         cell = None if self.cell is None else self.cell.index_select(0, rows)
         noise = tuple(part.index_select(0, rows) for part in self.noise)
         return replace(self, hidden=self.hidden.index_select(0, rows), cell=cell, noise=noise)
 
     def detach(self) -> RecurrentState:
-        """The same state without its history: where back-propagation through time is cut."""
+        """Return the state detached from the autograd graph, for truncated back-propagation through time."""
         cell = None if self.cell is None else self.cell.detach()
         weights = tuple(one.detach() for one in self.recurrent_weights)
         return replace(self, hidden=self.hidden.detach(), cell=cell, recurrent_weights=weights)
 
     def carried(self) -> RecurrentState:
-        """The state for the next window of a text: without its history and without the dropout that was drawn."""
+        """Return the state for the next window of a text: detached, and without dropout masks."""
         return replace(self.detach(), noise=(), recurrent_weights=())
 
     def after(self, layers: list[CellState]) -> RecurrentState:
-        """The state with these layers, and the same dropout."""
+        """Return the next state, with the given layers and the same dropout masks."""
         cells = [layer.cell for layer in layers if layer.cell is not None]
         hidden = _stacked([layer.hidden for layer in layers])
         return replace(self, hidden=hidden, cell=_stacked(cells) if cells else None)
@@ -70,19 +70,19 @@ class RecurrentState:
 class Recurrent(nn.Module):
     """Elman, GRU or LSTM layers over padded batches.
 
-    All at once (`forward`) or step by step (`step`): the same function. PyTorch's fused layers do the work wherever
-    they can; with dropout along time in training it is a loop over the same weights. Padding changes nothing, has
-    output zero, and the backward direction starts at each sequence's true end.
+    `forward` over a sequence and `step` per position compute the same function. PyTorch's fused layers are used where
+    possible; with recurrent dropout in training it is a loop over the same weights. Padding does not affect results and
+    has output zero, and the backward direction starts at each sequence's true end.
 
-    cuDNN's recurrent layers round float32 products to TF32 unless told otherwise, which moves log-probabilities by
-    up to 1e-4 with the shape of the batch. In training that is left to torch's settings; in evaluation float32 is
-    float32, so that scores depend neither on the batch nor on whether a sequence is read at once or by steps.
+    By default cuDNN's recurrent layers round float32 products to TF32, which changes log-probabilities by up to 1e-4
+    depending on the shape of the batch. Training follows PyTorch's settings. Evaluation uses full float32, so that
+    scores depend neither on the batch nor on the choice between `forward` and `step`.
 
     Args:
         input_dim: C, width of the inputs.
         hidden_dim: D, width of a layer, of each direction.
-        cells: what the layers are made of; a name is short for `Cells(kind=name)`.
-        bidirectional: whether a second stack reads from the end, its outputs joined to the first's layer by layer.
+        cells: configuration of the layers; a name is short for `Cells(kind=name)`.
+        bidirectional: add a backward direction to each layer; the outputs of both directions are concatenated.
 
     Parameters: those of `torch.nn.RNN`, `GRU` or `LSTM`, with both biases: `layers.weight_ih_l0` ...
     Shapes: x [B, T, C] -> outputs [B, T, D], or [B, T, 2D] with two directions.
@@ -119,7 +119,7 @@ class Recurrent(nn.Module):
         self._packed: list[PackedCell] | None = None
 
     def pack(self, compute: Compute = "float32") -> None:
-        """From now on multiply in blocks where that is fast: steps on a CPU without gradient (see `regard.nn.pack`)."""
+        """Enable packed weights for steps on a CPU without gradient (see `regard.nn.pack`)."""
         if self.directions == 1:
             self._packed = [PackedCell(compute) for _ in range(self.cells.num_layers)]
 
@@ -129,7 +129,7 @@ class Recurrent(nn.Module):
         return self.directions * self.hidden_dim
 
     def start(self, batch: int, hidden: Tensor | None = None) -> RecurrentState:
-        """The state before the first step: h given as [B, L, D] or zero, c zero."""
+        """Return the state before the first step: h is `hidden` [B, L, D] or zero, c is zero."""
         count = self.cells.num_layers * self.directions
         if hidden is None:
             hidden = next(self.layers.parameters()).new_zeros(batch, count, self.hidden_dim)
@@ -147,8 +147,8 @@ class Recurrent(nn.Module):
 
         Args:
             x: [B, T, C].
-            lengths: [B], the true lengths, 0 allowed; None where there is no padding.
-            state: where to start; None for zeros.
+            lengths: [B], true lengths, 0 allowed; None without padding.
+            state: initial state; None for zeros.
 
         Returns:
             The top layer's outputs [B, T, D], zero past each sequence's end, and the state at each sequence's end.
@@ -160,16 +160,16 @@ class Recurrent(nn.Module):
         if x.shape[1] == 0 or x.shape[0] == 0:
             return x.new_zeros(*x.shape[:2], self.output_dim), state
         if state.noise or state.recurrent_weights or is_recording() or _packs_slowly(x, lengths):
-            # An LSTM has to begin at zero to be walked from the end over padding.
+            # Holding an LSTM's state over leading padding needs a zero state at the start of the backward direction.
             held = self.cells.kind == "gru" or (self.cells.kind == "lstm" and fresh)
             return self._by_layer(x, lengths, state, together=held and not state.noise and self.directions == 2)
         with nullcontext() if self.training or not x.is_cuda else without_tf32():
             return self._fused(x, lengths, state)
 
     def step(self, x: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
-        """One step of one direction: x [B, C] -> output [B, D] and the state after it.
+        """Compute one step of unidirectional layers: x [B, C] -> output [B, D] and the next state.
 
-        Variational and weight dropout keep to what the state carries, and are drawn where it carries nothing.
+        Variational and weight dropout reuse the masks in the state, and draw new ones if it has none.
         """
         self._check(x, 2)
         if self.directions == 2:
@@ -188,7 +188,7 @@ class Recurrent(nn.Module):
 
     def _fused(self, x: Tensor, lengths: Tensor | None, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
         hidden = state.hidden.transpose(0, 1).contiguous()  # [L, B, D]
-        past = hidden if state.cell is None else (hidden, state.cell.transpose(0, 1).contiguous())
+        past = hidden if state.cell is None else (hidden, state.cell.transpose(0, 1).contiguous())  # [L, B, D] each
         true = None if lengths is None else lengths.cpu()
         if true is None or bool((true == x.shape[1]).all()):
             outputs, after = self.layers(x, past)
@@ -201,7 +201,7 @@ class Recurrent(nn.Module):
     def _by_layer(
         self, x: Tensor, lengths: Tensor | None, state: RecurrentState, *, together: bool = False
     ) -> tuple[Tensor, RecurrentState]:
-        """Layer after layer, each direction by itself or both `together`."""
+        """Run layer by layer, each direction separately or both `together`."""
         after: list[CellState] = []
         lengths = None if lengths is None else lengths.to(x.device)
         along = bool(state.noise) and self.cells.recurrent_dropout > 0.0
@@ -223,7 +223,7 @@ class Recurrent(nn.Module):
         return x, state.after(after)
 
     def _loop(self, x: Tensor, lengths: Tensor | None, state: RecurrentState, index: int) -> tuple[Tensor, CellState]:
-        """One layer in one direction, step by step."""
+        """Run one layer in one direction, step by step."""
         now, weights, outputs = state.layer(index), self._weights_in(state, index), []
         here = None if lengths is None else token_mask(lengths, x.shape[1])
         for t, word in enumerate(x.unbind(1)):
@@ -239,13 +239,13 @@ class Recurrent(nn.Module):
         return torch.stack(outputs, dim=1), now  # [B, T, D]
 
     def _cell(self, layer: int, x: Tensor) -> Callable[[str, Tensor, CellState, CellWeights], CellState]:
-        """The function that computes one step of one layer."""
+        """Return the function that computes one step of a layer."""
         if self._packed is None or torch.is_grad_enabled() or not x.is_cpu:
             return cell_step
         return self._packed[layer].step
 
     def _whole(self, x: Tensor, lengths: Tensor | None, state: RecurrentState, index: int) -> tuple[Tensor, CellState]:
-        """One layer in one direction at once, padding included: packing would ask for the lengths on the CPU."""
+        """Run one layer in one direction in one fused call over padding, since packing needs the lengths on the CPU."""
         kind, before, weights = self.cells.kind, state.layer(index), self._weights_in(state, index)
         here = None if lengths is None else token_mask(lengths, x.shape[1])
         if here is not None and kind == "lstm":
@@ -258,7 +258,7 @@ class Recurrent(nn.Module):
     def _both(
         self, x: Tensor, lengths: Tensor | None, state: RecurrentState, layer: int
     ) -> tuple[Tensor, list[CellState]]:
-        """One layer in both directions in one call, which does them at the same time; padding is held."""
+        """Run both directions of one layer in one fused call; the state is held at padding."""
         before = [state.layer(2 * layer), state.layer(2 * layer + 1)]
         weights = [self._weights_in(state, 2 * layer), self._weights_in(state, 2 * layer + 1)]
         if lengths is None:
@@ -270,13 +270,13 @@ class Recurrent(nn.Module):
         return outputs.masked_fill(~here.unsqueeze(2), 0.0), ends
 
     def weights(self, index: int) -> CellWeights:
-        """The parameters of one layer, or of one direction of it, the lowest first."""
+        """Return the parameters of one layer or direction, the lowest first."""
         layer, direction = divmod(index, self.directions)
         name = f"l{layer}" + "_reverse" * direction
         return CellWeights(*(getattr(self.layers, f"{part}_{name}") for part in _PARTS))
 
     def _weights_in(self, state: RecurrentState, index: int) -> CellWeights:
-        """The parameters of one layer or direction, with the recurrent weights that a sequence is left with."""
+        """Return the parameters of one layer or direction, with U after the weight dropout of the sequence."""
         weights = self.weights(index)
         return weights._replace(state=state.recurrent_weights[index]) if state.recurrent_weights else weights
 
@@ -290,7 +290,7 @@ class Recurrent(nn.Module):
         )
 
     def _noise(self, x: Tensor) -> tuple[Tensor, ...]:
-        """Masks of variational dropout for h and for the input of each layer, [B, L, D]; none in evaluation."""
+        """Draw masks of variational dropout for h and for the input of each layer, [B, L, D]; none in evaluation."""
         cells = self.cells
         above = cells.dropout if cells.variational and cells.num_layers > 1 else 0.0
         if not self.training or (above == 0.0 and cells.recurrent_dropout == 0.0):
@@ -300,7 +300,7 @@ class Recurrent(nn.Module):
         return F.dropout(along, cells.recurrent_dropout), F.dropout(up, above)
 
     def _between(self, x: Tensor, noise: tuple[Tensor, ...], layer: int) -> Tensor:
-        """Dropout on the way up into `layer`, x [B, D] or [B, T, D]."""
+        """Apply dropout to the input of `layer`, x [B, D] or [B, T, D]."""
         if not self.cells.variational:
             return F.dropout(x, self.cells.dropout, self.training)
         if not noise:
@@ -309,7 +309,7 @@ class Recurrent(nn.Module):
         return x * (kept if x.dim() == 2 else kept.unsqueeze(1))
 
     def _forgetful(self, before: CellState, noise: tuple[Tensor, ...], index: int) -> CellState:
-        """Dropout on h_{t-1}; c goes on whole."""
+        """Apply dropout to h_{t-1}; c is unchanged."""
         return before._replace(hidden=before.hidden * noise[0][:, index]) if noise else before
 
     def _check(self, x: Tensor, dim: int) -> None:
@@ -323,15 +323,15 @@ _LONG = 128
 
 
 def _packs_slowly(x: Tensor, lengths: Tensor | None) -> bool:
-    """Return whether padding is better walked over than packed away: long sequences with gradient on a CPU.
+    """Return whether running over padding is faster than packing: long sequences with gradient on a CPU.
 
-    There each step of a packed sequence fills a gradient for the whole of it, which is quadratic in its length.
+    There the backward pass of each step of a packed sequence fills a gradient of the whole sequence: quadratic cost.
     """
     return lengths is not None and x.is_cpu and x.shape[1] >= _LONG and torch.is_grad_enabled()
 
 
 def _last(outputs: Tensor, lengths: Tensor, before: CellState, end: CellState) -> CellState:
-    """The state at each sequence's end: h out of the outputs [B, T, D], c as it was held until the last step."""
+    """Return the state at each sequence's end: h gathered from the outputs [B, T, D], c held over padding."""
     last = (lengths - 1).clamp(min=0)[:, None, None].expand(-1, 1, outputs.shape[2])
     hidden = torch.where((lengths > 0).unsqueeze(1), outputs.gather(1, last).squeeze(1), before.hidden)  # [B, D]
     return CellState(hidden, end.cell)
@@ -339,7 +339,7 @@ def _last(outputs: Tensor, lengths: Tensor, before: CellState, end: CellState) -
 
 @contextmanager
 def without_tf32() -> Iterator[None]:
-    """cuDNN's recurrent layers without TF32."""
+    """Context manager that disables TF32 in cuDNN's recurrent layers."""
     settings: Any = torch.backends.cudnn.rnn
     before = settings.fp32_precision
     settings.fp32_precision = "ieee"
@@ -350,7 +350,7 @@ def without_tf32() -> Iterator[None]:
 
 
 def _stacked(layers: list[Tensor]) -> Tensor:
-    """[B, D] of each layer -> [B, L, D]; of one layer without a copy, for this is done at every step."""
+    """Stack [B, D] of each layer to [B, L, D]; a single layer is not copied, since this runs at every step."""
     return layers[0].unsqueeze(1) if len(layers) == 1 else torch.stack(layers, dim=1)
 
 
@@ -358,16 +358,16 @@ _PARTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
 
 def _batch_first(after: Tensor | tuple[Tensor, Tensor]) -> RecurrentState:
-    """The state as torch gives it, [L, B, D]."""
+    """Convert PyTorch's state [L, B, D] to `RecurrentState`."""
     if isinstance(after, Tensor):
         return RecurrentState(after.transpose(0, 1))  # [B, L, D]
-    return RecurrentState(after[0].transpose(0, 1), after[1].transpose(0, 1))
+    return RecurrentState(after[0].transpose(0, 1), after[1].transpose(0, 1))  # [B, L, D] each
 
 
 def _without_empty(
     outputs: Tensor, after: RecurrentState, before: RecurrentState, lengths: Tensor
 ) -> tuple[Tensor, RecurrentState]:
-    """Sequences of length 0 were run as if they had one word, which packing asks for: undone here."""
+    """Restore sequences of length 0, which packing ran with length 1: zero outputs and the previous state."""
     empty = (lengths == 0)[:, None, None]
     hidden = torch.where(empty, before.hidden, after.hidden)
     cell = None if after.cell is None or before.cell is None else torch.where(empty, before.cell, after.cell)
@@ -375,17 +375,17 @@ def _without_empty(
 
 
 def token_mask(lengths: Tensor, size: int) -> Tensor:
-    """[B, T], True at words, False at padding."""
+    """Return a mask [B, T], True at words and False at padding."""
     return torch.arange(size, device=lengths.device) < lengths.unsqueeze(1)
 
 
 def _reversed(x: Tensor, lengths: Tensor | None) -> Tensor:
-    """Each sequence [T, C] of the batch from its true end to its beginning; padding stays where it is."""
+    """Reverse each sequence within its true length; None reverses the whole time axis."""
     return x.flip(1) if lengths is None else reverse_sequences(x, lengths)
 
 
 def reverse_sequences(x: Tensor, lengths: Tensor) -> Tensor:
-    """Turn each sequence round within its true length; padding stays behind. x: [B, T] or [B, T, C].
+    """Reverse each sequence within its true length; padding stays at the end. x: [B, T] or [B, T, C].
 
     >>> reverse_sequences(torch.tensor([[1, 2, 3], [1, 2, 0]]), torch.tensor([3, 2]))
     tensor([[3, 2, 1],

@@ -1,4 +1,4 @@
-"""Rotary positions: where a vector stands, as the angle by which it is turned."""
+"""Rotary positions: queries and keys are rotated by angles proportional to their positions."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from regard.ops.attended import Attended
 
 
 def rotate(x: Tensor, start: int = 0, *, base: float = 10000.0) -> Tensor:
-    r"""Turn each pair of channels of a vector by an angle that grows with its position.
+    r"""Rotate each pair of channels of a vector by an angle proportional to its position.
 
     .. math:: (x_{2i}, x_{2i+1}) \mapsto (x_{2i} \cos\theta - x_{2i+1} \sin\theta,\;
               x_{2i} \sin\theta + x_{2i+1} \cos\theta), \quad \theta = pos \cdot base^{-2i/D}
 
     Args:
         x: [..., T, D], D even.
-        start: the position of the first vector.
-        base: how much slower the last pair turns than the first.
+        start: position of the first vector.
+        base: approximate ratio of the angular frequencies of the first and the last pair.
 
     Returns:
-        [..., T, D]. Angles are taken in float64, the turn in float32 for half-precision inputs.
+        [..., T, D]. Angles are computed in float64, the rotation in float32 for half-precision inputs.
 
-    Su et al. 2021, "RoFormer", equation 34. Pairs are neighbours, as the paper has them.
+    Su et al. 2021, "RoFormer", equation 34. Pairs are adjacent channels, as in the paper.
 
     >>> rotate(torch.tensor([[1.0, 0.0], [1.0, 0.0]]))          # by 0 and by 1 radian
     tensor([[1.0000, 0.0000],
@@ -36,7 +36,7 @@ def rotate(x: Tensor, start: int = 0, *, base: float = 10000.0) -> Tensor:
     length, dim = x.shape[-2:]
     if dim % 2:
         raise ValueError(f"rotary positions turn pairs of channels, so a head's width must be even; got {dim}")
-    maker = torch.device("cpu") if x.device.type == "mps" else x.device  # which has no float64
+    maker = torch.device("cpu") if x.device.type == "mps" else x.device  # MPS has no float64
     positions = torch.arange(start, start + length, dtype=torch.float64, device=maker)
     speeds = base ** -(torch.arange(0, dim, 2, dtype=torch.float64, device=maker) / dim)
     angles = torch.outer(positions, speeds)
@@ -48,11 +48,11 @@ def rotate(x: Tensor, start: int = 0, *, base: float = 10000.0) -> Tensor:
 
 
 class Rotary(Score):
-    r"""An inner-product score that sees how far apart query and key stand: e_ts = score(R_t q_t, R_s k_s).
+    r"""Inner-product score with relative positions: e_ts = score(R_t q_t, R_s k_s).
 
-    R is a rotation, so an inner product depends on t - s alone. A query stands where masks have it: the last one at
-    the last key. Keys are kept as they are and turned when they are read, so that a memory may grow, be cut at its
-    front or be reordered, and step by step is all at once.
+    R is a rotation, so the energy depends on positions only through t - s. As in masks, the last query has the position
+    of the last key. Keys are stored unrotated and rotated at each read, so that a memory can grow, be truncated at its
+    front or be reordered, and decoding step by step equals reading in parallel.
 
     Args:
         score: `ScaledDot(...)`, `Dot(...)` or `Cosine(...)`; any other would not depend on t - s.
@@ -95,7 +95,7 @@ class Rotary(Score):
         return self.score.start(memory)
 
     def _turned(self, query: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
-        # Only distances count, so positions may be numbered from the front of whatever is remembered.
+        # Only differences matter, so positions are counted from the first entry of the memory.
         first = memory.size - query.shape[2]
         return (
             rotate(query, first, base=self.base),

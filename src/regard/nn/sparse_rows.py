@@ -1,4 +1,4 @@
-"""A matrix that is almost all zeros."""
+"""Sparse matrix with fast products by rows and gradients by columns."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from regard.ops.dropout import scaled_dropout
 
 @dataclass(frozen=True, eq=False)
 class SparseRows:
-    r"""N rows of width C with K entries in all, such as the words of documents; they are data and have no gradient.
+    r"""Sparse matrix [N, C] with K entries, such as word counts of documents; it is data without gradient.
 
-    The entries stand by rows, and their order by columns stands beside it: a map of the rows reads them by rows, and
-    its gradient by columns. Both are weighted sums of rows of the other factor, K · D instead of N · C · D work.
+    Entries are stored by rows and by columns: a linear map of the rows uses the former, its gradient the latter. Both
+    are weighted sums of rows of the other factor, K · D instead of N · C · D operations.
 
     Attributes:
-        values: [K], by rows.
-        columns: [K], where each stands.
-        row_ends: [N + 1], where the entries of each row begin, and the end of all.
-        by_column: [K], the entries in the order of columns.
-        rows: [K], the row of each, in that order.
-        column_ends: [C + 1], where the entries of each column begin there, and the end of all.
+        values: [K], entries by rows.
+        columns: [K], column of each entry.
+        row_ends: [N + 1], offset of the first entry of each row, then K.
+        by_column: [K], entries by columns.
+        rows: [K], row of each entry in that order.
+        column_ends: [C + 1], offset of the first entry of each column in that order, then K.
 
     >>> rows = SparseRows.of(torch.tensor([2.0, 3.0]), torch.tensor([1, 0]), torch.tensor([0, 1, 1, 2]), width=4)
     >>> rows.to_dense()
@@ -46,7 +46,7 @@ class SparseRows:
 
     @staticmethod
     def of(values: Tensor, columns: Tensor, row_ends: Tensor, width: int) -> SparseRows:
-        """From entries by rows alone, as CSR has them."""
+        """Construct from the arrays of a CSR matrix."""
         counts = row_ends.diff()
         rows = torch.arange(len(counts), device=counts.device).repeat_interleave(counts)
         by_column = columns.argsort(stable=True)
@@ -59,26 +59,26 @@ class SparseRows:
         return torch.Size((len(self.row_ends) - 1, len(self.column_ends) - 1))
 
     def tensors(self) -> dict[str, Tensor]:
-        """All of it, by name."""
+        """Return all tensors by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def dropout(self, share: float) -> SparseRows:
-        """Each entry dropped with a probability; zeros stay what they are."""
+        """Apply dropout to the stored entries."""
         return replace(self, values=scaled_dropout(self.values, share))
 
     def map(self, weight: Tensor) -> Tensor:
-        """X Wᵀ: [N, D] for a weight [D, C]."""
+        """Compute X Wᵀ [N, D] for a weight [D, C]."""
         mapped: Tensor = _Product.apply(self, weight)  # type: ignore[no-untyped-call]
         return mapped
 
     def to_dense(self) -> Tensor:
-        """The matrix with its zeros, [N, C]."""
+        """Return the dense matrix [N, C]."""
         dense = self.values.new_zeros(self.shape)
         return dense.index_put((self.rows, self.columns[self.by_column]), self.values[self.by_column], accumulate=True)
 
 
 class _Product(torch.autograd.Function):
-    """X Wᵀ with the gradient of W by columns."""
+    """Product X Wᵀ with the gradient of W computed by columns."""
 
     @staticmethod
     def forward(ctx: Any, rows: SparseRows, weight: Tensor) -> Tensor:
@@ -94,6 +94,6 @@ class _Product(torch.autograd.Function):
 
 
 def _sums(which: Tensor, table: Tensor, ends: Tensor, weights: Tensor) -> Tensor:
-    """Weighted sums of rows of a table, those of each sum side by side."""
+    """Compute weighted sums of table rows; `ends` delimits the entries of each sum."""
     weights = weights.to(table.dtype)
     return F.embedding_bag(which, table, ends, mode="sum", per_sample_weights=weights, include_last_offset=True)

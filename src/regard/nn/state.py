@@ -27,7 +27,7 @@ class AttentionState:
     align: Past = field(default=())
 
     def select(self, rows: Tensor) -> AttentionState:
-        """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices."""
+        """Select sequences of the batch by index: `rows` [B'] may drop, repeat and reorder them."""
         return AttentionState(self.step, select_past(self.score, rows), select_past(self.align, rows))
 
 

@@ -1,4 +1,4 @@
-"""Structured self-attention, and layers over its matrix: factors of two matrices, units of one row or column."""
+"""Structured self-attention, and layers over its embedding matrix."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from regard.ops.structured import structured_attention
 
 
 class StructuredSelfAttention(CapturableModule):
-    """Lin's sentence embedding: r learned hops over the states of a sentence, A = softmax(W₂ tanh(W₁ Hᵀ)), M = A H.
+    """Structured sentence embedding: r learned hops over the states, A = softmax(W₂ tanh(W₁ Hᵀ)), M = A H.
 
     Args:
         input_dim: width C of the states.
         hidden_dim: width A of the hidden layer (the paper's d_a).
-        num_hops: how many rows r the embedding has.
-        bias: whether W₁ has a bias; Lin has none, Yang et al. 2016 has one.
-        dropout: probability of dropping a weight in training; the paper drops none.
+        num_hops: number r of rows of the embedding.
+        bias: add a bias to W₁, as Yang et al. 2016 do; Lin et al. have none.
+        dropout: probability of dropping a weight in training; 0 in the paper.
 
     Parameters: `inner_map` W₁ [A, C], `outer_map` W₂ [r, A].
     Shapes: hidden [B, S, C] -> context [B, r, C], weights [B, r, S]. Flattening the context is the model's choice: the
@@ -47,11 +47,11 @@ class StructuredSelfAttention(CapturableModule):
         self.outer_map = nn.Linear(hidden_dim, num_hops, bias=False)
 
     def forward(self, hidden: Tensor, mask: Mask | None = None) -> Attended:
-        """Read the states [B, S, C] of each sentence r times; `mask` says which tokens are there."""
+        """Attend to the states [B, S, C] of each sentence with r hops; `mask` marks present tokens."""
         dropout = self.dropout if self.training else 0.0
         tokens = (
             None if mask is None else Mask.keys(token_positions(hidden, mask))
-        )  # hops are no positions: a mask speaks of tokens
+        )  # the mask is over tokens: queries are hops, which have no positions
         inner, outer = self.inner_map, self.outer_map
         return self.show(
             structured_attention(hidden, inner.weight, outer.weight, tokens, bias=inner.bias, dropout=dropout)
@@ -59,19 +59,19 @@ class StructuredSelfAttention(CapturableModule):
 
 
 class PairFactors(nn.Module):
-    r"""Relation of two texts: each row of their embeddings as factors, multiplied.
+    r"""Relation of two texts: elementwise product of mapped rows of their embeddings.
 
     .. math:: F_i = (m_i W_i) \odot (m'_i W'_i)
 
-    A product says whether both have a factor, which no sum of two vectors does. Each row has maps of its own.
+    A product detects factors present in both texts, which a sum of two vectors cannot. Each row has its own maps.
 
     Args:
         rows: r.
         columns: C.
-        factors: k, how many of each row.
+        factors: k, number of factors per row.
 
-    Parameters: `first_map` W and `second_map` W' [r, C, k]; no biases. They begin even in ±√(3 / C), which keeps the
-    size of a state: a product of two small numbers would hide both from each other's gradient.
+    Parameters: `first_map` W and `second_map` W' [r, C, k]; no biases. They are initialised uniformly in ±√(3 / C),
+    which preserves the scale of a state: with small values, the product would scale down the gradients of both factors.
     Shapes: two of [B, r, C] -> [B, r, k].
 
     Lin et al. 2017, section 4.3, after the gated auto-encoder of Memisevic 2013, "Learning to Relate Images".
@@ -104,8 +104,8 @@ class RowColumnLayer(nn.Module):
 
     .. math:: M^v_i = m_i V_i + b_i, \quad M^h_j = M_{\cdot j}^\top U_j + d_j
 
-    A layer that is connected to all of M has r·C weights a unit, here a unit of M^v has C of them and one of M^h has r:
-    r·C·(p + q) in all. Rows of an embedding are different reads of a sentence, columns the same state read differently.
+    A fully connected unit has r·C weights. Here a unit of M^v has C and a unit of M^h has r, r·C·(p + q) in total. Rows
+    of an embedding are different reads of a sentence; a column is one state channel in all reads.
 
     Args:
         rows: r.
@@ -141,5 +141,5 @@ class RowColumnLayer(nn.Module):
 
 
 def _begun(groups: int, inputs: int, units: int) -> Tensor:
-    """Weights of so many layers side by side, each as `nn.Linear` begins."""
+    """Initialise the stacked weights of several layers, each as `nn.Linear` does."""
     return torch.empty(groups, inputs, units).uniform_(-(inputs**-0.5), inputs**-0.5)

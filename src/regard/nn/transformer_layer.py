@@ -1,4 +1,4 @@
-"""One layer of a Transformer: attention to itself, attention to a source, a feed-forward network."""
+"""Transformer layer: self-attention, attention to a source, and a feed-forward network."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ class LayerConfig:
         activation_dropout: dropout of hidden units of the feed-forward network; None for `dropout`.
         norm: position of the LayerNorms: `"pre"`, on the input of a sublayer, or `"post"` (Vaswani et al. 2017), on the
             sum of its input and output.
-        activation: of the feed-forward network; ReLU in the paper.
-        epsilon: number that the LayerNorms add to the variance.
+        activation: activation function of the feed-forward network; ReLU in the paper.
+        epsilon: constant that the LayerNorms add to the variance.
         rotary: rotate queries and keys of self-attention by their positions.
-        score: attention score, in a recipe by name, here (C, H) -> score; None for scaled dot products.
+        score: attention score: a name in a recipe, a function (C, H) -> score in Python; None for scaled dot product.
     """
 
     dim: Size = 512
@@ -65,7 +65,7 @@ class LayerConfig:
     score: Annotated[Callable[[int, int], Score], Choice("score")] | None = None
 
     def attention(self, *, rotary: bool = False) -> MultiHead:
-        """One multi-head attention; with `rotary` its score sees places, if these blocks have rotary positions."""
+        """Build a multi-head attention; with `rotary` it has rotary positions, if this configuration enables them."""
         head = self.dim // self.num_heads
         if self.score is None:
             score: Score = ScaledDot(self.dim, self.dim, head, num_heads=self.num_heads, bias=True)
@@ -86,14 +86,14 @@ class LayerConfig:
 
 @dataclass(frozen=True)
 class LayerState:
-    """State of a decoder layer: its own past and the source, both as projected keys and values.
+    """State of a decoder layer: projected keys and values of decoded tokens and of the source.
 
     Attributes:
-        past: what was said so far, without a mask; None before the first word.
-        past_read: where reading it stands; None before the first word.
-        source: the source, one for all hypotheses of a beam, perhaps with an external memory beside it; None in a
-            decoder without one.
-        source_read: where reading it stands.
+        past: KV cache of decoded tokens, without a mask; None before the first token.
+        past_read: state of self-attention; None before the first token.
+        source: the source, shared by the hypotheses of a beam, possibly with an external memory; None in a decoder
+            without a source.
+        source_read: state of the attention to the source.
     """
 
     past: Memory | None = None
@@ -102,7 +102,7 @@ class LayerState:
     source_read: AttentionState | None = None
 
     def select(self, rows: Tensor, numbers: Sequence[int] | None = None) -> LayerState:
-        """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices, `numbers` the same as a list."""
+        """Select sequences of the batch by index: `rows` [B'], `numbers` the same as a list."""
         return LayerState(
             None if self.past is None else self.past.select(rows),
             None if self.past_read is None else self.past_read.select(rows),
@@ -111,13 +111,13 @@ class LayerState:
         )
 
     def detach(self) -> LayerState:
-        """The same state without its history."""
+        """Return the state detached from the autograd graph."""
         past = None if self.past is None else Memory(self.past.key.detach(), self.past.value.detach())
         return LayerState(past, self.past_read, self.source, self.source_read)
 
 
 class LayerStep(NamedTuple):
-    """Vectors [B, T, C], the state after them, and the read of the source, if there is one."""
+    """Output vectors [B, T, C], the next state, and the attention to the source, if there is one."""
 
     output: Tensor
     state: LayerState
@@ -134,12 +134,12 @@ class TransformerLayer(Checkpointed):
 
     Args:
         blocks: widths, heads, dropout, norm, activation, score.
-        cross: whether it reads a source.
+        cross: add a sublayer of attention to a source.
 
     Parameters: `attention` (W^Q, W^K, W^V, W^O with biases), `cross` likewise, `inner_map` W_1, `outer_map` W_2, and
-    a LayerNorm for each part. Weight matrices start as Glorot & Bengio 2010 have it, W^Q, W^K and W^V as the one matrix
-    [3C, C] that they are in other implementations, and biases at zero. As three matrices they would start larger by
-    the root of 2, and a post-norm Transformer at a high rate learns worse from there.
+    a LayerNorm for each part. Weight matrices have Glorot initialisation, with W^Q, W^K and W^V as one matrix [3C, C],
+    as in other implementations; biases are zero. As three matrices they would be larger by a factor of √2, which hurts
+    the training of a post-norm Transformer at a high learning rate.
 
     Vaswani et al. 2017, section 3.1; pre-norm: Xiong et al. 2020. Equal to `torch.nn.TransformerEncoderLayer` and
     `TransformerDecoderLayer` with the same weights.
@@ -171,15 +171,15 @@ class TransformerLayer(Checkpointed):
         self._initialise()
 
     def pack(self, compute: Compute = "float32") -> None:
-        """From now on take single steps on a CPU without gradient the fast way (see `regard.nn.pack`)."""
+        """Enable packed weights for single steps on a CPU without gradient (see `regard.nn.pack`)."""
         self._packed = PackedLayer(self, compute) if PackedLayer.fits(self) else None
 
     def forward(self, x: Tensor, mask: Mask | None = None) -> Tensor:
-        """Encode x [B, T, C]: everything that `mask` allows is seen."""
+        """Apply the layer as an encoder: x [B, T, C] attends to all positions that `mask` allows."""
         return self._recomputed(lambda given: self._encode(given, mask), x)
 
     def remember(self, source: Tensor, mask: Mask | None = None) -> LayerState:
-        """The state before the first word, the source [B, S, C] projected once."""
+        """Return the state before the first token, with the source [B, S, C] projected once."""
         if self.cross is None:
             raise ValueError("TransformerLayer: a layer without cross=True has no source to remember")
         memory = self.cross.remember(source, mask=mask)
@@ -188,7 +188,7 @@ class TransformerLayer(Checkpointed):
         return LayerState(source=SharedMemory(memory), source_read=self.cross.start(memory))
 
     def extend(self, x: Tensor, state: LayerState) -> LayerStep:
-        """Go on with x [B, T, C], each vector seeing those before it and the source."""
+        """Apply the layer as a decoder: append x [B, T, C] to the past, with causal self-attention."""
         if self._packed is not None and self._quick(x, state):
             return self._step(self._packed, x, state)
         return self._recomputed(lambda given: self._extend(given, state), x)
@@ -215,10 +215,10 @@ class TransformerLayer(Checkpointed):
 
     def _recomputed(self, compute: Callable[[Tensor], T], x: Tensor) -> T:
         watched = self.attention._watchers or (self.cross is not None and self.cross._watchers)
-        return compute(x) if watched else super()._recomputed(compute, x)  # a watcher would see each read twice
+        return compute(x) if watched else super()._recomputed(compute, x)  # recomputing would call each hook twice
 
     def _quick(self, x: Tensor, state: LayerState) -> bool:
-        """Return whether a packed step computes this; watchers are shown each read by the reader itself."""
+        """Return whether a packed step can compute this: hooks need the reads of the attention modules themselves."""
         if torch.is_grad_enabled() or self.training or x.shape[1] != 1 or x.dtype != torch.float32 or not x.is_cpu:
             return False
         if self.attention._watchers:
@@ -247,7 +247,7 @@ class TransformerLayer(Checkpointed):
                     nn.init.zeros_(module.bias)
 
     def _attend(self, x: Tensor, norm: nn.LayerNorm, attend: Callable[[Tensor], Attended]) -> tuple[Tensor, Attended]:
-        """One attention with its residual and its norm."""
+        """Apply an attention sublayer with residual connection and norm."""
         attended = attend(x if self.post else norm(x))
         total = x + self.dropout(attended.context)
         return (norm(total) if self.post else total), attended

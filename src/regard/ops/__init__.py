@@ -1,4 +1,4 @@
-"""Pure functions of tensors: the definition of each mechanism, and its faster implementations."""
+"""Stateless functions on tensors: the reference of each mechanism and its faster implementations."""
 
 from regard.ops.additive import additive_attention, additive_score
 from regard.ops.attended import Attended

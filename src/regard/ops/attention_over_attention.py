@@ -24,14 +24,14 @@ CARD = Card(
 
 
 class AttendedOver(NamedTuple):
-    """The outcome of attention over attention: a distribution over a document, and its parts.
+    """Result of attention over attention: a distribution over the document, and its factors.
 
     Attributes:
         attended: the read of the document with s: context Σ_i s_i h_i [B, 1, C], `weights()` [B, 1, D].
         weights: s [B, D], a distribution over the document's positions.
-        alpha: α [B, Q, D], where each query word looks in the document.
-        beta: β [B, D, Q], where each document word looks in the query.
-        importance: β̄ [B, Q], how much each query word counts.
+        alpha: α [B, Q, D], attention of each query word to the document.
+        beta: β [B, D, Q], attention of each document word to the query.
+        importance: β̄ [B, Q], importance of each query word.
     """
 
     attended: Attended
@@ -44,13 +44,13 @@ class AttendedOver(NamedTuple):
 def attention_over_attention(
     document: Tensor, query: Tensor, document_mask: Mask | None = None, query_mask: Mask | None = None
 ) -> AttendedOver:
-    r"""Each query word votes for positions in the document, and the document says how much each vote counts.
+    r"""Attention of query words to the document, averaged with the document's attention to the query as weights.
 
     .. math:: M = H_D H_Q^\top, \quad \alpha(t) = \mathrm{softmax}_i(M_{it}), \quad
               \beta(i) = \mathrm{softmax}_t(M_{it}), \quad \bar\beta = \frac{1}{|D|} \sum_i \beta(i), \quad
               s = \sum_t \bar\beta_t\, \alpha(t)
 
-    Both softmaxes leave the padding of both sides out, and so does the mean: |D| is the true length.
+    Both softmaxes and the mean exclude padding: |D| is the true length.
 
     Args:
         document: [B, D, C].

@@ -34,7 +34,7 @@ CARD = Card(
 
 
 def bilinear_score(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
-    """e_ts = q_tᵀ W k_s: [B, H, T, Dq], [B, H, S, D], [H, Dq, D] -> [B, H, T, S]."""
+    """Compute e_ts = q_tᵀ W k_s: [B, H, T, Dq], [B, H, S, D], [H, Dq, D] -> [B, H, T, S]."""
     return inner_product(_carry(query, weight), key, 1.0)
 
 
@@ -48,7 +48,7 @@ def bilinear_attention(
     dropout: float = 0.0,
     impl: str | None = None,
 ) -> Attended:
-    r"""Bilinear attention: a matrix carries the query into the space of the keys. Luong's "general".
+    r"""Bilinear attention, Luong's "general": a matrix maps the query to the space of the keys.
 
     .. math:: e_{ts} = q_t^\top W k_s, \quad a_t = \mathrm{softmax}(e_t), \quad c_t = \sum_s a_{ts}\, \mathrm{value}_s
 
@@ -85,21 +85,21 @@ def bilinear_attention(
     else:
         carried = _carry(query, weight)
     check_reading("bilinear", carried, key, value)
-    with full_precision(query):  # what is carried is not to be rounded again
+    with full_precision(query):  # avoid a second rounding of the mapped query
         return dot_product_attention(
             "bilinear", carried, key, value, mask, scale=1.0, dropout=dropout, impl=impl, exact=exact
         )
 
 
 def _carry(query: Tensor, weight: Tensor) -> Tensor:
-    """Wᵀ q, in the dtype of the statistics."""
+    """Compute Wᵀ q in the dtype of the statistics."""
     statistics = statistics_dtype(query.dtype)
     with full_precision(query):
         return _product(query.to(statistics), weight.to(statistics))
 
 
 def _rounded(query: Tensor, weight: Tensor) -> Tensor:
-    """Wᵀ q in half precision, rounded once: a product of half precision sums in float32."""
+    """Compute Wᵀ q in half precision, rounded once: half-precision products accumulate in float32."""
     if weight.dtype != query.dtype:
         return _carry(query, weight).to(query.dtype)
     with full_precision(query):
@@ -107,7 +107,7 @@ def _rounded(query: Tensor, weight: Tensor) -> Tensor:
 
 
 def _product(query: Tensor, weight: Tensor) -> Tensor:
-    """One product for the batch where there is one head: broadcasting would take one for each sequence."""
+    """Compute q W; one product per batch for a single head, where broadcasting would take one per sequence."""
     if len(weight) == 1:
         return (query.flatten(0, 2) @ weight.squeeze(0)).view(*query.shape[:3], -1)
     return query @ weight

@@ -26,7 +26,7 @@ CARD = Card(
 
 
 class Coattended(NamedTuple):
-    """Two sequences that have read each other. The last key of either read is the other side's sentinel.
+    """Result of coattention: two reads, the last key of each being the other side's sentinel.
 
     Attributes:
         document: each document word reads the question and what the question read: context C^D [B, m, 2l],
@@ -39,7 +39,7 @@ class Coattended(NamedTuple):
 
     @property
     def context(self) -> Tensor:
-        """C^D, [B, m, 2l]: what the document words bring home; zero at padding."""
+        """Context C^D of the document words, [B, m, 2l]; zero at padding."""
         return self.document.context
 
 
@@ -56,8 +56,8 @@ def coattention(
     .. math:: L = D^\top Q, \quad A^Q = \mathrm{softmax}_D(L), \quad A^D = \mathrm{softmax}_Q(L^\top), \quad
               C^Q = D A^Q, \quad C^D = [Q; C^Q]\, A^D
 
-    D and Q hold the words as columns, each with a sentinel behind them that a word attends to when nothing on the
-    other side concerns it. A^Q is normalised over the *document*, one distribution for each question word; A^D over
+    D and Q hold the words as columns, followed by a sentinel that a word attends to if nothing on the other side is
+    relevant. A^Q is normalised over the *document*, one distribution for each question word; A^D over
     the *question*, one for each document word. So say the paper's words, "across the document for each word in the
     question"; its "row-wise" can be read either way, and the shapes fit both.
 
@@ -77,8 +77,8 @@ def coattention(
         ValueError: shapes that do not fit.
 
     Xiong, Zhong & Socher 2017, "Dynamic Coattention Networks for Question Answering", equations 1 to 3. The paper puts
-    a sentinel at each example's true end. Here it stands behind the padding, where the mask lets it be seen: neither
-    the softmax nor the sum knows the order of its terms, so the result is the same.
+    a sentinel at each example's true end. Here it follows the padding and the mask allows it: softmax and sum do not
+    depend on the order of keys, so the result is the same.
 
     >>> document, question = torch.tensor([[[1.0], [0.0]]]), torch.tensor([[[2.0]]])
     >>> out = coattention(document, question, torch.zeros(1), torch.zeros(1))
@@ -87,13 +87,13 @@ def coattention(
              [0.50, 0.50]]])
     """
     _check(document, question, document_sentinel, question_sentinel)
-    # The sentinels are there for everybody: one more True at the end.
+    # Sentinels are always present: append True to each mask.
     here = F.pad(token_positions(document, document_mask), (0, 1), value=True)  # [b, m + 1]
     there = F.pad(token_positions(question, question_mask), (0, 1), value=True)  # [b, n + 1]
     d, q = _closed(document, document_sentinel), _closed(question, question_sentinel)
     affinity = (d @ q.mT).unsqueeze(1)  # [b, 1, m + 1, n + 1]
-    question_weights = masked_softmax(affinity.mT, pair_mask(there, here))
-    document_weights = masked_softmax(affinity, pair_mask(here, there))
+    question_weights = masked_softmax(affinity.mT, pair_mask(there, here))  # [b, 1, n + 1, m + 1]
+    document_weights = masked_softmax(affinity, pair_mask(here, there))  # [b, 1, m + 1, n + 1]
     read = question_weights.squeeze(1) @ d  # C^Q, [b, n + 1, l]
     brought = document_weights.squeeze(1) @ torch.cat((q, read), dim=2)  # C^D, [b, m + 1, 2l]
     return Coattended(
@@ -103,13 +103,13 @@ def coattention(
 
 
 def _closed(words: Tensor, sentinel: Tensor) -> Tensor:
-    """The words with the sentinel behind them, [B, L + 1, l], in the dtype of the statistics."""
+    """Append the sentinel to the words: [B, L + 1, l], in the dtype of the statistics."""
     last = sentinel.to(words.dtype).expand(words.shape[0], 1, -1)
     return torch.cat((words, last), dim=1).to(statistics_dtype(words.dtype))
 
 
 def _without_sentinel(context: Tensor, weights: Tensor) -> Attended:
-    """A read whose last query, the sentinel, is nobody's word."""
+    """Return a read without its last query, the sentinel."""
     return Attended.from_weights(context[:, :-1], weights[:, :, :-1], has_heads=False)
 
 

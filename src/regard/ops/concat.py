@@ -27,7 +27,7 @@ CARD = Card(
 
 
 def concat_score(query: Tensor, key: Tensor, weight: Tensor, v: Tensor, *, impl: str | None = None) -> Tensor:
-    """The energies of concat attention alone, for aligners other than the softmax.
+    """Compute the energies of concat attention, for aligners other than the softmax.
 
     Args: as in `concat_attention`.
 
@@ -57,7 +57,7 @@ def concat_attention(
     dropout: float = 0.0,
     impl: str | None = None,
 ) -> Attended:
-    r"""Concat attention: query and key go side by side through one layer.
+    r"""Concat attention: energies from a one-layer network of the concatenation of query and key.
 
     .. math:: e_{ts} = v^\top \tanh(W [q_t; k_s]), \quad a_t = \mathrm{softmax}(e_t), \quad
               c_t = \sum_s a_{ts}\, \mathrm{value}_s
@@ -108,7 +108,7 @@ def concat_attention(
 
 
 def _definition(query: Tensor, key: Tensor, weight: Tensor, v: Tensor) -> Tensor:
-    """e_ts = vᵀ tanh(W [q_t; k_s]), with every pair in memory."""
+    """Compute e_ts = vᵀ tanh(W [q_t; k_s]), with all pairs in memory."""
     statistics = statistics_dtype(query.dtype)
     shape = (*query.shape[:3], key.shape[2], -1)
     pairs = torch.cat((query.unsqueeze(3).expand(shape), key.unsqueeze(2).expand(shape)), dim=-1).to(statistics)
@@ -118,10 +118,11 @@ def _definition(query: Tensor, key: Tensor, weight: Tensor, v: Tensor) -> Tensor
 
 
 def _project(query: Tensor, key: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """W_q q and W_k k, each once: [B, H, T, A] and [B, H, S, A], in the dtype of the statistics."""
+    """Project to W_q q [B, H, T, A] and W_k k [B, H, S, A], in the dtype of the statistics."""
     statistics = statistics_dtype(query.dtype)
     for_query, for_key = weight.to(statistics).split((query.shape[3], key.shape[3]), dim=2)
     with full_precision(query):
+        # [B, H, T, Dq] @ [H, Dq, A] and [B, H, S, Dk] @ [H, Dk, A]
         return query.to(statistics) @ for_query.mT, key.to(statistics) @ for_key.mT
 
 

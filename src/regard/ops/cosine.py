@@ -35,22 +35,22 @@ CARD = Card(
     kernels=KERNELS,
 )
 
-_SMALLEST_NORM = 1e-6  # a vector shorter than this counts as this long, so that zeros have cosine 0, not NaN
+_SMALLEST_NORM = 1e-6  # lower bound of norms, so that zero vectors have cosine 0, not NaN
 
 
 def unit(vector: Tensor) -> Tensor:
-    """The vector over its length, in float32 for half precision; a zero vector stays zero.
+    """Normalise vectors to unit length, in float32 for half precision; a zero vector stays zero.
 
-    Half precision overflows in the squares of the length, and rounds what a strength of 50 makes 50 times larger.
+    In half precision the squared norm overflows, and a strength of 50 would amplify the rounding error 50 times.
     """
     return F.normalize(vector.to(statistics_dtype(vector.dtype)), dim=-1, eps=_SMALLEST_NORM)
 
 
 def inverse_length(vector: Tensor, softness: float) -> Tensor:
-    """1 / √(|v|² + ε²) of vectors [..., D]: [...], in float32 for half precision.
+    """Compute 1 / √(|v|² + ε²) of vectors [..., D]: [...], in float32 for half precision.
 
-    The slope of a cosine is one over the length of the vector. With a softness ε it is at most 1/ε, and vectors much
-    shorter than ε have cosine 0.
+    The gradient of a cosine grows with the inverse length of the vector. A softness ε bounds it by 1/ε, and vectors
+    much shorter than ε have cosine 0.
 
     >>> import torch
     >>> inverse_length(torch.tensor([[3.0, 4.0], [0.0, 0.0]]), softness=0.1)
@@ -74,7 +74,7 @@ def cosine_attention(
     dropout: float = 0.0,
     impl: str | None = None,
 ) -> Attended:
-    r"""Content-based attention: the angle decides, and a strength says how sharply.
+    r"""Content-based attention: softmax of cosine similarities, scaled by a strength.
 
     .. math:: e_{ts} = \beta_t \frac{q_t^\top k_s}{\lVert q_t\rVert \lVert k_s\rVert}, \quad
               a_t = \mathrm{softmax}(e_t), \quad c_t = \sum_s a_{ts}\, \mathrm{value}_s

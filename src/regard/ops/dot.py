@@ -25,7 +25,7 @@ CARD = Card(
 
 
 def dot_score(query: Tensor, key: Tensor) -> Tensor:
-    """e_ts = q_t . k_s: [B, H, T, D], [B, H, S, D] -> [B, H, T, S]."""
+    """Compute e_ts = q_t . k_s: [B, H, T, D], [B, H, S, D] -> [B, H, T, S]."""
     return inner_product(query, key, 1.0)
 
 
@@ -38,7 +38,7 @@ def dot_attention(
     dropout: float = 0.0,
     impl: str | None = None,
 ) -> Attended:
-    r"""Dot-product attention: query and key live in one space and match where they point the same way.
+    r"""Dot-product attention: query and key are vectors of one space, compared by their inner product.
 
     .. math:: e_{ts} = q_t^\top k_s, \quad a_t = \mathrm{softmax}(e_t), \quad c_t = \sum_s a_{ts}\, \mathrm{value}_s
 

@@ -1,4 +1,4 @@
-"""Doubly stochastic attention (Xu et al. 2015): a loss that asks for equal attention to every key."""
+"""Doubly stochastic attention (Xu et al. 2015): a penalty on unequal total attention to keys."""
 
 from __future__ import annotations
 

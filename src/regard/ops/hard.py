@@ -1,4 +1,4 @@
-"""Hard attention (Xu et al. 2015): look at one position, drawn at random, and learn where by REINFORCE."""
+"""Hard attention (Xu et al. 2015): attend to one sampled position, trained by REINFORCE."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ CARD = Card(
 
 
 class Sample(NamedTuple):
-    """Positions that hard attention drew, each [B, H, T].
+    """Samples of hard attention, each [B, H, T].
 
     Attributes:
-        key: the position that was drawn; -1 where none was: the expectation was taken, or nothing may be attended.
-        log_prob: its log-probability, with gradient: what REINFORCE multiplies with the reward. Zero where the
-            expectation was taken instead, or where nothing may be attended.
-        entropy: of the distribution it was drawn from, with gradient.
+        key: sampled position; -1 if the expectation was used or all keys are masked.
+        log_prob: log-probability of the sample, with gradient, the factor of the reward in REINFORCE. Zero if the
+            expectation was used or all keys are masked.
+        entropy: entropy of the sampled distribution, with gradient.
     """
 
     key: Tensor
@@ -39,7 +39,7 @@ class Sample(NamedTuple):
 
     @staticmethod
     def join(samples: Sequence[Sample]) -> Sample:
-        """Samples of consecutive queries as one."""
+        """Concatenate the samples of consecutive queries."""
         return Sample(*(torch.cat(parts, dim=2) for parts in zip(*samples, strict=True)))
 
 
@@ -51,21 +51,21 @@ def hard_weights(
     greedy: bool = False,
     generator: torch.Generator | None = None,
 ) -> tuple[Tensor, Sample]:
-    r"""Draw one key for each query: weights that are one-hot.
+    r"""Sample one key per query and return one-hot weights.
 
     .. math:: \alpha_t = \mathrm{softmax}(e_t), \quad \tilde s_t \sim \mathrm{Multinoulli}(\alpha_t), \quad
               a_{ts} = [s = \tilde s_t]
 
-    No gradient reaches the energies through one-hot weights. It comes through `log_prob` and `entropy` of the sample,
-    see `reinforce_loss`. Sequences chosen by `expectation` read with α itself instead, as soft attention does, and
-    have a gradient through their weights.
+    One-hot weights propagate no gradient to the energies; `log_prob` and `entropy` of the sample do, see
+    `reinforce_loss`. Sequences selected by `expectation` use α itself, as in soft attention, with gradients through
+    their weights.
 
     Args:
         energy: [B, H, T, S].
         mask: what may be attended; None for everything.
-        expectation: [B] booleans, which sequences take the expectation; None for none of them.
-        greedy: take the most probable key instead of drawing.
-        generator: the source of randomness; None for PyTorch's own.
+        expectation: [B] booleans, True for sequences that use the expectation; None for none.
+        greedy: select the most probable key instead of sampling.
+        generator: random generator; None for PyTorch's default.
 
     Returns:
         Weights [B, H, T, S], in float32 for half-precision energies, and the sample. A row with nothing to attend to
@@ -111,17 +111,16 @@ def reinforce_loss(
     entropy_weight: float = 0.0,
     lengths: Tensor | None = None,
 ) -> Tensor:
-    r"""The loss whose gradient is the REINFORCE estimate for hard attention.
+    r"""Compute the surrogate loss whose gradient is the REINFORCE estimate for hard attention.
 
     .. math:: -\frac{1}{B} \sum_b \Bigl[\log p(y_b \mid \tilde s_b)
               + \lambda_r \bigl(\log p(y_b \mid \tilde s_b) - b\bigr)_{\text{const}} \log p(\tilde s_b)
               + \lambda_e H[\tilde s_b]\Bigr]
 
-    with log p(s̃) and H summed over heads and queries. The reward in round brackets is a constant to the gradient.
-    The baseline is *subtracted* from it: that is what lowers the variance, and the notes forget it. The entropy is
-    *maximised*, so that the model keeps looking around. Only the gradient means something, not the value: watch the
-    log-likelihood instead. With λ_r = 1 and λ_e = 0 its expectation is the exact gradient of E[log p(y | s̃)],
-    whatever the baseline.
+    with log p(s̃) and H summed over heads and queries. The reward in round brackets is treated as a constant. The
+    baseline is *subtracted* from it to reduce the variance, which the notes omit. The entropy is *maximised*, which
+    encourages exploration. Only the gradient is meaningful, not the value: monitor the log-likelihood instead. With
+    λ_r = 1 and λ_e = 0 its expectation is the exact gradient of E[log p(y | s̃)] for any baseline.
 
     Args:
         log_likelihood: [B], log p(y | s̃) of each sequence, given what was drawn.
@@ -151,17 +150,17 @@ def reinforce_loss(
 
 
 def _choose(alpha: Tensor, greedy: bool, generator: torch.Generator | None) -> Tensor:
-    """One key a row, [B, H, T, 1]: the largest α, or a draw from α."""
+    """Select one key per row, [B, H, T, 1]: the largest α, or a sample from α."""
     if greedy:
         return alpha.argmax(dim=-1, keepdim=True)
-    # A race: of exponential waiting times with rates α the shortest is that of s with probability α_s. A key with
-    # α = 0 cannot win, on any device, which a cumulative sum in parallel does not promise.
+    # Exponential race: the smallest of exponential variables with rates α is number s with probability α_s. A key with
+    # α = 0 is never sampled on any device, which a parallel cumulative sum does not guarantee.
     times = torch.empty_like(alpha).exponential_(generator=generator).clamp_(min=torch.finfo(alpha.dtype).tiny)
     return (alpha / times).argmax(dim=-1, keepdim=True)
 
 
 def _total(part: Tensor, lengths: Tensor | None) -> Tensor:
-    """The sum over heads and the queries that count: [B, H, T] -> [B]."""
+    """Sum over heads and valid queries: [B, H, T] -> [B]."""
     if lengths is not None:
         late = torch.arange(part.shape[2], device=part.device) >= lengths.to(part.device).unsqueeze(1)
         part = part.masked_fill(late.unsqueeze(1), 0.0)

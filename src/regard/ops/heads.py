@@ -1,4 +1,4 @@
-"""Several reads side by side (Vaswani et al. 2017)."""
+"""Splitting and merging of attention heads (Vaswani et al. 2017)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CARD = Card(
 
 
 def split_heads(channels: Tensor, num_heads: int) -> Tensor:
-    """[B, T, H * D] -> [B, H, T, D]: the first D channels go to the first head.
+    """Split channels into heads: [B, T, H * D] -> [B, H, T, D]; the first D channels are the first head.
 
     >>> import torch
     >>> split_heads(torch.arange(6.0).view(1, 1, 6), 2)[0]
@@ -34,5 +34,5 @@ def split_heads(channels: Tensor, num_heads: int) -> Tensor:
 
 
 def merge_heads(heads: Tensor) -> Tensor:
-    """[B, H, T, D] -> [B, T, H * D]: `split_heads` undone."""
+    """Invert `split_heads`: [B, H, T, D] -> [B, T, H * D]."""
     return heads.transpose(1, 2).flatten(2)  # [B, T, H * D]

@@ -1,4 +1,4 @@
-"""The history term of an additive score: a recurrent network at each key remembers how it was attended to."""
+"""History term of an additive score: a recurrent network per key encodes its past attention weights."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ CARD = Card(
 
 
 def history_features(weights: Tensor, state: Tensor, input_weight: Tensor, state_weight: Tensor) -> Tensor:
-    r"""One step of a small GRU at every key, which reads how much the key and its neighbours were just attended to.
+    r"""Compute one GRU step per key, whose input is the last attention to the key and its neighbours.
 
     .. math::
         x_i &= [\alpha_{j-1,\,i-k}, \dots, \alpha_{j-1,\,i+k}] \\
         r_i &= \sigma(W_r x_i + U_r m_i), \quad z_i = \sigma(W_z x_i + U_z m_i) \\
         n_i &= \tanh(W_n x_i + r_i \odot U_n m_i), \quad m'_i = (1 - z_i) \odot n_i + z_i \odot m_i
 
-    The new state m' is the feature of key i. What the Markov term (last step) and the fertility term (sum of all
-    steps) fix by hand is learned: what to keep of the past, and for how long. There are no biases, so the state of
-    a key that nobody has looked near is exactly 0, as are the features of those two.
+    The new state m' is the feature of key i. The Markov term uses the last step and the fertility term the sum of all
+    steps; here the summary of the past is learned. There are no biases, so the state of a key without any attention in
+    its neighbourhood is exactly 0, as are the features of those two terms.
 
     Args:
         weights: [B, H, 1, S], α_{j-1}.

@@ -1,4 +1,4 @@
-"""Key-value attention: one part of a vector to find it by, another to take away (Daniluk et al. 2017)."""
+"""Key-value attention: separate parts of a vector as key and value (Daniluk et al. 2017)."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ CARD = Card(
 
 
 def split_key_value(memory: Tensor, key_dim: int) -> tuple[Tensor, Tensor]:
-    r"""Split every vector of a memory into the part that is compared and the part that is read.
+    r"""Split each vector of a memory into its key and its value.
 
     .. math:: v_s = [v_{k,s};\, v_{v,s}], \quad e_{ts} = \mathrm{score}(q_t, v_{k,s}), \quad
               c_t = \sum_s a_{ts}\, v_{v,s}
 
-    With one vector for both, a state must say where it is to be found and what it has to say in the same numbers.
+    Without the split, the same channels have to serve both matching and prediction.
 
     Args:
         memory: [B, S, C].
-        key_dim: how many of the first channels are the key, 1 to C - 1.
+        key_dim: number of leading channels that are the key, 1 to C - 1.
 
     Returns:
         (key [B, S, key_dim], value [B, S, C - key_dim]): views, nothing is copied.

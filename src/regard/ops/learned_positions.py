@@ -18,20 +18,20 @@ CARD = Card(
 
 
 def learned_positions(table: Tensor, length: int, start: int = 0) -> Tensor:
-    r"""One trained vector a position: rows `start` to `start + length` of a table.
+    r"""Return learned position vectors: rows `start` to `start + length` of a table.
 
     .. math:: PE_{pos} = P_{pos}
 
     Args:
-        table: P [L, C], L the longest sequence that can be told apart.
-        length: T, how many positions.
-        start: the first position, so that a decoder with a cache goes on where it was.
+        table: P [L, C], L the maximum sequence length.
+        length: T, number of positions.
+        start: first position, for a decoder with a cache.
 
     Returns:
         [T, C], a view of the table.
 
     Raises:
-        ValueError: past the end of the table. There is no vector for such a position, and no right one to make up.
+        ValueError: a position is past the end of the table.
 
     Gehring et al. 2017, "Convolutional Sequence to Sequence Learning", section 3.1. Vaswani et al. 2017, table 3 row
     (E), found them to do as well as sinusoids.

@@ -1,4 +1,4 @@
-"""Weights that are the energies themselves: the linear start of memory networks (Sukhbaatar et al. 2015)."""
+"""Linear aligner: energies as weights, for the linear start of memory networks (Sukhbaatar et al. 2015)."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ CARD = Card(
 
 
 def linear_weights(energy: Tensor, mask: Mask | None = None) -> Tensor:
-    r"""No normalisation at all: the energies, and zero where nothing may be attended.
+    r"""Return energies as weights without normalisation, and zero at masked keys.
 
     .. math:: a_{ts} = e_{ts} \;\text{ if } s \text{ may be attended, else } 0
 
-    The weights are no distribution: they may be negative and sum to anything. An energy of -inf also means "may not
-    attend", as it does in `masked_softmax`.
+    The weights are not a distribution: they may be negative and have any sum. An energy of -inf also masks a key, as in
+    `masked_softmax`.
 
     Args:
         energy: [B, H, T, S].

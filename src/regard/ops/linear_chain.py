@@ -1,4 +1,4 @@
-"""Linear-chain conditional random field (Lafferty et al. 2001): neighbouring labels of a sequence are scored too."""
+"""Linear-chain conditional random field (Lafferty et al. 2001): scores of labels and of label transitions."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class LinearChain(NamedTuple):
     """The distribution over all label sequences.
 
     Attributes:
-        log_partition: [B], log Z, the log-sum-exp of the scores of all sequences; 0 without any position.
-        marginals: [B, T, K], the probability that position t has label k; 0 where there is no position.
+        log_partition: [B], log Z, the log-sum-exp of the scores of all sequences; 0 for an empty sequence.
+        marginals: [B, T, K], probability that position t has label k; 0 at padding.
     """
 
     log_partition: Tensor
@@ -38,11 +38,11 @@ class LinearChain(NamedTuple):
 
 
 class BestPath(NamedTuple):
-    """The likeliest label sequence.
+    """The most probable label sequence.
 
     Attributes:
-        labels: [B, T]; 0 where there is no position.
-        score: [B], its score, of which log p is `score - log_partition`.
+        labels: [B, T]; 0 at padding.
+        score: [B], score of the sequence; its log-probability is `score - log_partition`.
     """
 
     labels: Tensor
@@ -57,18 +57,17 @@ def linear_chain(
     *,
     mask: Mask | None = None,
 ) -> LinearChain:
-    r"""Sum over all label sequences: the forward algorithm for Z, and the backward one for the marginals.
+    r"""Compute log Z and the marginals by the forward-backward algorithm.
 
     .. math:: s(y) = b(y_1) + \sum_t e_t(y_t) + \sum_{t > 1} A(y_{t-1}, y_t) + c(y_T), \quad
               p(y \mid x) = \frac{\exp s(y)}{Z}, \quad Z = \sum_{y'} \exp s(y')
 
     Args:
-        emissions: [B, T, K], e: the score of each label at each position.
-        transitions: [K, K], A: the score of the second label behind the first; -inf forbids it.
-        start: [K], b, of the first label; None for 0.
-        end: [K], c, of the last label; None for 0.
-        mask: the positions that there are; None for all. The labels of others do not exist: the chain links the
-            positions on both sides of them.
+        emissions: [B, T, K], e: score of each label at each position.
+        transitions: [K, K], A: score of the second label directly after the first; -inf forbids it.
+        start: [K], b: score of the first label; None for 0.
+        end: [K], c: score of the last label; None for 0.
+        mask: present positions; None for all. Other positions have no label: the chain links their neighbours.
 
     Returns:
         LinearChain, in float32 for half-precision inputs. Both parts are differentiable.
@@ -107,24 +106,24 @@ def linear_chain_conditionals(
     *,
     mask: Mask | None = None,
 ) -> Tensor:
-    r"""The logits of each label given the right ones before it, whose log-softmax sums to log p of the sequence.
+    r"""Return logits of each label given the true ones before it; their log-softmax sums to log p of the sequence.
 
     .. math:: \log p(y \mid x) = \sum_t \log p(y_t \mid y_{t-1}, x), \quad
               p(y_t = k \mid y_{t-1}, x) \propto \exp(A(y_{t-1}, k) + e_t(k) + \beta_t(k))
 
-    with :math:`\beta_t(k)` the log-sum-exp of the scores of all that can follow label k of position t. So a chain is
-    learned like any text: by the cross-entropy of each label, smoothed or weighted as such.
+    with :math:`\beta_t(k)` the log-sum-exp of the scores of all continuations of label k at position t. So a chain is
+    trained with the usual cross-entropy per label, with label smoothing or weights.
 
     Args:
         emissions: [B, T, K], as in `linear_chain`, and so are all others.
         transitions: [K, K].
-        labels: [B, T], the right ones; a negative one is not known, and the label behind it has no transition score.
+        labels: [B, T], true labels; negative if unknown, and then the next label has no transition score.
         start: [K] or None.
         end: [K] or None.
         mask: or None.
 
     Returns:
-        Logits [B, T, K]; those where there is no position mean nothing.
+        Logits [B, T, K]; undefined at padding.
 
     >>> emissions, transitions = torch.tensor([[[3.0, 1.0], [1.0, 1.0]]]), torch.tensor([[1.0, 1.0], [1.0, 0.0]])
     >>> logits = linear_chain_conditionals(emissions.log(), transitions.log(), torch.tensor([[0, 1]]))
@@ -151,7 +150,7 @@ def linear_chain_path(
     *,
     mask: Mask | None = None,
 ) -> BestPath:
-    """The likeliest label sequence, by the algorithm of Viterbi (1967); of equals the one with the smaller last label.
+    """Return the most probable label sequence (Viterbi 1967); ties are broken by the smaller last label.
 
     Args:
         emissions: [B, T, K], as in `linear_chain`, and so are all others.
@@ -262,6 +261,6 @@ def _followed_back(label: Tensor, pointers: list[Tensor], real: Tensor) -> Tenso
     for t in reversed(range(len(pointers))):
         there = real[:, t]
         labels.append(torch.where(there, label, 0))
-        # The pointer of the first position leads nowhere, and nothing looks at where it leads.
+        # The pointer of the first position has no target and is not used.
         label = torch.where(there, pointers[t].gather(1, label.unsqueeze(1)).squeeze(1), label)  # [B]
     return torch.stack(labels[::-1], 1) if labels else label.new_zeros(real.shape)  # [B, T]

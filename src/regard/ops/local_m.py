@@ -23,13 +23,13 @@ CARD = Card(
 def local_m_weights(
     energy: Tensor, mask: Mask | None = None, *, window: int, step: int = 0, hold: bool = False
 ) -> Tensor:
-    r"""Softmax in a window that moves one key a query: local-m.
+    r"""Softmax in a window that moves by one key per query: local-m.
 
     .. math:: p_t = t, \quad a_{ts} = \frac{\exp e_{ts}}{\sum_{|s' - p_t| \le D} \exp e_{ts'}}
               \ \text{for}\ |s - p_t| \le D, \quad 0\ \text{elsewhere}
 
-    Queries and keys are both counted from 0, so query t looks at 2D + 1 keys around its own number, fewer at the
-    ends. The window is tied to the *start* of the memory, unlike `Mask.window`, which is tied to its end.
+    Queries and keys are both counted from 0, so query t attends to 2D + 1 keys around index t, fewer at the ends. The
+    window is aligned to the *start* of the memory, unlike `Mask.window`, which is aligned to its end.
 
     The paper does not say what happens past the end. Here a query past the last key by more than D has nothing in its
     window, and zero weights. The authors' code holds p_t at the last word before the end-of-sentence mark, so that the
@@ -39,8 +39,8 @@ def local_m_weights(
         energy: [B, H, T, S].
         mask: what may be attended; None for everything.
         window: D, keys on either side of the centre.
-        step: the number of the first query, when queries come one after another.
-        hold: whether p_t stays at the last true key once it is past it.
+        step: index of the first query, for step-by-step decoding.
+        hold: keep p_t at the last true key once it is past it.
 
     Returns:
         Weights [B, H, T, S], in float32 for half-precision energies.

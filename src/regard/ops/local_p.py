@@ -21,15 +21,15 @@ CARD = Card(
 
 
 def local_p_weights(energy: Tensor, position: Tensor, mask: Mask | None = None, *, window: int) -> Tensor:
-    r"""Softmax in a window around a predicted position, times a bell curve on it: local-p.
+    r"""Softmax in a window around a predicted position, times a Gaussian centred on it: local-p.
 
     .. math:: a_{ts} = \frac{\exp e_{ts}}{\sum_{|s' - \lfloor p_t\rfloor| \le D} \exp e_{ts'}}
               \exp\Bigl(-\frac{(s - p_t)^2}{2\sigma^2}\Bigr), \quad \sigma = \frac{D}{2}
 
-    The curve multiplies *after* the softmax and nothing is normalised again: the weights sum to less than one, and
-    by how much says how far the position is from what matches. Adding the exponent to the energies, or dividing by
-    the sum, is another function. The window moves by whole keys, so the gradient reaches the position through the
-    curve only.
+    The Gaussian is a factor *after* the softmax, without renormalisation: the weights sum to less than one, and the
+    difference grows with the distance of the position from matching keys. Adding the exponent to the energies, or
+    renormalising, is a different function. The window moves by whole keys, so the position gets a gradient only through
+    the Gaussian.
 
     Args:
         energy: [B, H, T, S].

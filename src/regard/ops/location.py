@@ -24,12 +24,12 @@ CARD = Card(
 
 
 def location_score(query: Tensor, weight: Tensor, keys: int) -> Tensor:
-    """e_ts = w_s . q_t for the first L positions, -inf from position L on.
+    """Compute e_ts = w_s . q_t for the first L positions, -inf from position L on.
 
     Args:
         query: [B, H, T, D].
         weight: [H, L, D], one row for each position.
-        keys: S, how many positions there are to attend to.
+        keys: S, number of keys.
 
     Returns:
         Energies [B, H, T, S], in float32 for half-precision inputs.
@@ -49,7 +49,7 @@ def location_score(query: Tensor, weight: Tensor, keys: int) -> Tensor:
 def location_attention(
     query: Tensor, value: Tensor, weight: Tensor, mask: Mask | None = None, *, dropout: float = 0.0
 ) -> Attended:
-    r"""Location attention: the query alone says which *positions* to look at; what stands there plays no part.
+    r"""Location attention: energies of *positions* from the query alone, independent of the keys' content.
 
     .. math:: e_t = W q_t \in \mathbb{R}^L, \quad a_t = \mathrm{softmax}(e_{t,1:S}), \quad
               c_t = \sum_s a_{ts}\, \mathrm{value}_s

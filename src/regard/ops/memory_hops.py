@@ -1,4 +1,4 @@
-"""Reading a memory several times over, each time with a better question (Sukhbaatar et al. 2015)."""
+"""Memory hops: repeated attention to a memory, with an updated query per hop (Sukhbaatar et al. 2015)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CARD = Card(
 
 
 class Hops(NamedTuple):
-    """The question after all hops, and the read of each.
+    """Query after all hops, and the attention of each hop.
 
     Attributes:
         output: u after the last hop: [B, H, T, D] from the op, [B, d] from the module.
@@ -43,7 +43,7 @@ class Hops(NamedTuple):
 def memory_hop(
     query: Tensor, key: Tensor, value: Tensor, mask: Mask | None = None, *, linear: bool = False
 ) -> Attended:
-    r"""One hop: match the question with every memory, take away what they hold.
+    r"""One hop: attention of the query to all memories.
 
     .. math:: p = \mathrm{softmax}(u^\top m_i), \quad o = \sum_i p_i c_i
 
@@ -51,8 +51,8 @@ def memory_hop(
         query: [B, H, T, D], u; in the paper H = T = 1.
         key: [B, H, S, D], m, the input memories.
         value: [B, H, S, D], c, the output memories.
-        mask: which memories there are; None for all.
-        linear: whether the softmax is left out, p_i = u·m_i: the linear start of training.
+        mask: present memories; None for all.
+        linear: omit the softmax, p_i = u·m_i, for linear start of training.
 
     Returns:
         Attended with context o [B, H, T, D].
@@ -70,11 +70,11 @@ def memory_hop(
 
 
 def slot_softmax(energy: Tensor, size: int, mask: Mask | None = None) -> Tensor:
-    r"""Softmax over a memory of `size` slots, some of which are empty: those hold nothing, and have the energy 0.
+    r"""Softmax over a memory of `size` slots, where empty slots have energy 0.
 
     .. math:: p_i = \exp(e_i) / (\sum_j \exp(e_j) + M - n)
 
-    A question that finds nothing can look there, and reads nothing. With n ≥ M it is the softmax.
+    A query without a matching memory can attend to empty slots, whose value is zero. With n ≥ M it is the softmax.
 
     Args:
         energy: [B, H, T, S].
@@ -103,7 +103,7 @@ def memory_hops(
     carry: Tensor | None = None,
     linear: bool = False,
 ) -> Hops:
-    r"""K hops: the question of the next is the question of this one plus what it found.
+    r"""K hops: the query of the next hop is the current query plus the context.
 
     .. math:: u^{k+1} = u^k + o^k, \quad\text{or layer-wise}\quad u^{k+1} = H u^k + o^k
 
@@ -113,7 +113,7 @@ def memory_hops(
         values: c of each hop, K tensors [B, H, S, D].
         mask: which memories there are; None for all.
         carry: [D, D], H; None for the identity.
-        linear: whether the softmax is left out, as in `memory_hop`.
+        linear: omit the softmax, as in `memory_hop`.
 
     Returns:
         Hops with output u^{K+1} [B, H, T, D] and the K reads.
@@ -138,8 +138,8 @@ def position_encoding(words: Tensor | int, dim: int, *, size: int | None = None)
 
     .. math:: l_{kj} = (1 - j/J) - (k/d)(1 - 2j/J), \quad j = 1..J,\; k = 1..d
 
-    J is the sentence's *own* number of words: with that of the longest in the batch, a sentence would be encoded
-    differently in different company.
+    J is the length of the sentence itself, not of the longest in the batch, so that the encoding of a sentence does not
+    depend on its batch.
 
     Args:
         words: J, a number or a tensor [...] of one a sentence.
@@ -191,9 +191,9 @@ class Story(NamedTuple):
 
 
 def insert_empty(story: Tensor, sentences: Tensor, rate: float, *, padding_id: int = 0) -> Story:
-    """Empty memories in between: after each sentence one with probability `rate`, so that ages are not learned by rote.
+    """Insert an empty memory after each sentence with probability `rate`, to regularise the time embeddings.
 
-    They are inserted, not written over sentences: nothing is lost, and older sentences grow older.
+    Empty memories replace no sentence; they increase the age of earlier sentences.
 
     Args:
         story: [B, N, J] words.

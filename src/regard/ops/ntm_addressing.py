@@ -1,7 +1,7 @@
 """Addressing of a Neural Turing Machine's heads (Graves, Wayne & Danihelka 2014).
 
-Content says where to look; a gate may prefer where the head was; a shift moves it along the tape; sharpening undoes
-the blur. Weights are [B, H, T, N] here: N rows of memory, T = 1 in use, because w_t needs w_{t-1}.
+The steps: content addressing, interpolation with the previous weighting, a shift along the tape, and sharpening against
+the blur of shifts. Weights are [B, H, T, N] here: N rows of memory, T = 1 in use, because w_t needs w_{t-1}.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def ntm_address(
     Args:
         content: [B, H, T, N], w^c: the softmax of β cos, see `cosine_score`.
         previous: [B, H, T, N], w_{t-1}.
-        gate: [B, H, T], g in (0, 1): 1 looks by content alone, 0 stays with where the head was.
+        gate: [B, H, T], g in (0, 1): 1 uses content alone, 0 keeps the previous weighting.
         shift: [B, H, T, K], s: a distribution over the offsets -(K-1)/2 ... (K-1)/2, K odd.
         gamma: [B, H, T], γ >= 1.
         mask: which rows there are; None for all. The tape is a ring of these rows, see `circular_shift`.
@@ -60,7 +60,7 @@ def ntm_address(
 
 
 def interpolate(content: Tensor, previous: Tensor, gate: Tensor) -> Tensor:
-    """g w^c + (1 - g) w_{t-1}: weights [B, H, T, N], gate [B, H, T]. Equation 7.
+    """Compute g w^c + (1 - g) w_{t-1}: weights [B, H, T, N], gate [B, H, T]. Equation 7.
 
     >>> interpolate(torch.tensor([[[[1.0, 0.0]]]]), torch.tensor([[[[0.0, 1.0]]]]), torch.tensor([[[0.75]]]))
     tensor([[[[0.7500, 0.2500]]]])
@@ -109,7 +109,7 @@ def circular_shift(weights: Tensor, shift: Tensor, mask: Mask | None = None) -> 
 
 
 def _turned(weights: Tensor, mask: Mask, reach: int) -> list[Tensor]:
-    """The weighting moved by -reach ... reach positions on the ring of the rows that `mask` allows."""
+    """Return the weighting shifted by -reach, ..., reach positions on the ring of the rows that `mask` allows."""
     batch, heads, queries, rows = weights.shape
     allowed = mask.allowed((batch, heads, queries, rows), device=weights.device)
     allowed = allowed.expand(*allowed.shape[:3], rows)
@@ -117,6 +117,7 @@ def _turned(weights: Tensor, mask: Mask, reach: int) -> list[Tensor]:
     position, size = allowed.cumsum(-1) - 1, allowed.sum(-1, keepdim=True).clamp(min=1)
     # [B, H or 1, T or 1, N] each
     sources = (ring.gather(-1, (position - offset).remainder(size)) for offset in range(-reach, reach + 1))
+    # [B, H, T, N] each
     return [weights.gather(-1, source.expand_as(weights)).masked_fill(~allowed, 0.0) for source in sources]
 
 

@@ -1,4 +1,4 @@
-"""A memory that is written to: read, erase, add (Graves, Wayne & Danihelka 2014)."""
+"""Read, erase and add operations of a Neural Turing Machine's memory (Graves, Wayne & Danihelka 2014)."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def ntm_write(memory: Tensor, weights: Tensor, erase: Tensor, add: Tensor) -> Te
         )
     rows, weights, erase, add = (part.to(statistics_dtype(part.dtype)) for part in (memory, weights, erase, add))
     gone = weights.unsqueeze(3) * erase.unsqueeze(2)  # [B, H, N, M]
-    for part in gone.unbind(1):  # torch.prod would wait for the device
+    for part in gone.unbind(1):  # not torch.prod, which synchronises with the device
         rows = rows.addcmul(rows, part, value=-1)
     with full_precision(rows):
         return torch.baddbmm(rows, weights.mT, add).to(memory.dtype)

@@ -42,7 +42,7 @@ class PointerMixture(NamedTuple):
 
     @property
     def gate(self) -> Tensor:
-        """g, [B, T]: 1 trusts the vocabulary, 0 the pointer."""
+        """Gate g, [B, T]: the share of the vocabulary in the mixture."""
         return self.log_gate.exp()
 
 
@@ -54,13 +54,13 @@ def pointer_sentinel(
     vocab_log_probs: Tensor,
     mask: Mask | None = None,
 ) -> PointerMixture:
-    r"""Point at a word seen before, and leave to the vocabulary what the sentinel draws.
+    r"""Mix a pointer over past words with the vocabulary, whose share is the weight of a sentinel.
 
     .. math:: [a_t; g_t] = \mathrm{softmax}\bigl([q_t^\top h_1, \dots, q_t^\top h_S;\; q_t^\top s]\bigr), \quad
               p_t(w) = g_t\, p_\mathrm{vocab}(w) + \sum_{i\,:\,w_i = w} a_{ti}
 
-    One softmax over the window and the sentinel: the gate is not computed beside the pointer, it is what the pointer
-    leaves. With nothing to point at, g is 1 and the result is `vocab_log_probs`, to the last bit.
+    One softmax covers the window and the sentinel, so the gate is the mass that the pointer leaves. With an empty
+    window, g is 1 and the result is bitwise equal to `vocab_log_probs`.
 
     Args:
         query: [B, T, C], q: after its map, which `regard.nn.PointerSentinel` holds.

@@ -19,14 +19,14 @@ CARD = Card(
 
 
 def pointer_sum(weights: Tensor, ids: Tensor, size: int) -> Tensor:
-    r"""The weight of a word is the sum of the weights of the positions that hold it.
+    r"""Sum the weights of all positions of a word.
 
     .. math:: P(w) = \sum_{i\,:\,d_i = w} s_i
 
     Args:
         weights: [B, S], or [B, T, S] for several queries; zero at padding.
         ids: [B, S], the word at each position, in [0, size); at padding any one.
-        size: how many words there are, V.
+        size: V, size of the vocabulary.
 
     Returns:
         [B, V] or [B, T, V], in float32 for half-precision weights. It sums to what the weights sum to.
@@ -47,12 +47,12 @@ def pointer_sum(weights: Tensor, ids: Tensor, size: int) -> Tensor:
 
 
 def pointer_candidates(weights: Tensor, ids: Tensor, candidates: Tensor) -> Tensor:
-    """`pointer_sum` for a few words only: no vocabulary is needed, and one that stands nowhere has 0.
+    """Compute `pointer_sum` for given candidates only; a word that does not occur has probability 0.
 
     Args:
         weights: [B, S].
         ids: [B, S], the word at each position.
-        candidates: [B, K], the words asked for.
+        candidates: [B, K], candidate words.
 
     Returns:
         P(candidate), [B, K], in float32 for half-precision weights.

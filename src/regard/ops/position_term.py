@@ -25,12 +25,12 @@ def position_features(
 
     .. math:: \psi(j, i, I) = [\log(1 + j),\ \log(1 + i),\ \log(1 + I)]
 
-    Inside the tanh of an additive score these let a model learn that i / I is near j / J, without J, which nobody
-    knows before the translation is done.
+    Inside the tanh of an additive score these let a model learn that i / I is near j / J, without the target length J,
+    which is unknown during decoding.
 
     Args:
-        queries: T, how many queries.
-        keys: S, how many keys, padding included.
+        queries: T, number of queries.
+        keys: S, number of keys including padding.
         lengths: [B], I: the *true* length of each sentence, so that padding changes nothing.
         step: j of the first query; queries and keys are counted from 0.
         dtype: of the features.

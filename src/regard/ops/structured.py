@@ -66,6 +66,7 @@ def structured_attention(
     with full_precision(hidden):
         inside = torch.tanh(F.linear(hidden.to(statistics), inner.to(statistics), _cast(bias, statistics)))
         energy = inside @ outer.to(statistics).T  # [b, s, r]
+    # The hops are the queries of one head: energies [b, 1, r, s], values [b, 1, s, C].
     attended = softmax_attention(energy.mT.unsqueeze(1), hidden.unsqueeze(1), mask, dropout=dropout)
     return attended.replace(context=attended.context.squeeze(1), has_heads=False, state=None)
 

@@ -1,1 +1,1 @@
-"""Decoding on a CPU: weights in blocks, and steps of layers in as few operations as possible."""
+"""Fast decoding on a CPU: packed weights, and layer steps with few operations."""

@@ -1,9 +1,8 @@
-"""Products in eight bits on a CPU.
+"""Int8 products on a CPU.
 
-Weights have a scale per row. Vectors are quantised when they are multiplied, with one scale for all vectors of the
-product, so that a result depends a little on its batch; in float32 it does not. oneDNN and FBGEMM quantise, multiply
-and add the bias in one operation. The same with a scale per vector takes six more operations around `torch._int_mm`:
-at 160 vectors longer than float32.
+Weights have one scale per row. Activations are quantised dynamically with one scale per product, so a result depends
+slightly on its batch, unlike in float32. oneDNN and FBGEMM quantise, multiply and add the bias in one operation. One
+scale per vector would need six more operations around `torch._int_mm`, slower than float32 at 160 vectors.
 
 Measured on an AMD EPYC with AVX-512 VNNI, one thread, microseconds in float32 (`Packing`) and in eight bits: 256 x 768
 with 1 vector 18 and 12, with 5 27 and 14, with 32 82 and 34; 256 x 8,000 146 and 37, 146 and 49, 782 and 232.
@@ -25,7 +24,7 @@ _OPERATIONS = ("linear_prepack", "linear_dynamic", "linear_relu_dynamic")
 
 
 class Int8Weight(NamedTuple):
-    """A matrix in eight bits with its bias, as torch packs it.
+    """Int8 matrix with its bias, in PyTorch's packed format.
 
     >>> x, weight = torch.randn(3, 256), torch.randn(128, 256)
     >>> error = Int8Weight.of(weight, None).product(x, None) - x @ weight.T
@@ -38,18 +37,18 @@ class Int8Weight(NamedTuple):
 
     @staticmethod
     def of(weight: Tensor, bias: Tensor | None) -> Int8Weight:
-        """Quantise a matrix [out, in]: the largest weight of a row becomes 127."""
+        """Quantise a matrix [out, in]; the largest absolute weight of a row becomes 127."""
         scale = weight.abs().amax(1).clamp_min(torch.finfo(torch.float32).tiny * 127) / 127
-        with warnings.catch_warnings():  # torch 2.13 announces another type for what it packs
+        with warnings.catch_warnings():  # PyTorch 2.13 warns that the type of packed weights will change
             warnings.filterwarnings("ignore", message=".*deprecated.*", category=UserWarning)
             zero = torch.zeros(len(weight), dtype=torch.long, device="cpu")
             rows = torch.quantize_per_channel(weight, scale, zero, 0, torch.qint8)
             packed = torch.ops.quantized.linear_prepack(rows, bias)
-        # Without VNNI sums of two products overflow 16 bits; vectors have seven bits then.
+        # Without VNNI, sums of two products overflow 16 bits, so activations are quantised to 7 bits.
         return Int8Weight(packed, not torch.cpu._is_vnni_supported())
 
     def product(self, x: Tensor, then: Any) -> Tensor:
-        """x Wᵀ + b, and `then` of it: [..., in] -> [..., out]."""
+        """Compute `then`(x Wᵀ + b): [..., in] -> [..., out]."""
         product: Tensor
         if then is F.relu:
             product = torch.ops.quantized.linear_relu_dynamic(x, self.packed, self.reduced)
@@ -59,7 +58,7 @@ class Int8Weight(NamedTuple):
 
 
 def check_compute(compute: str, model: nn.Module) -> None:
-    """Refuse a number type that products of a model cannot have.
+    """Check that a model supports a number type for its products.
 
     >>> check_compute("int4", nn.Linear(1, 1))
     Traceback (most recent call last):

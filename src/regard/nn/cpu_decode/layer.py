@@ -1,6 +1,6 @@
-"""One step of a Transformer's decoder layer over weights laid out for the processor.
+"""Step of a Transformer decoder layer with packed weights.
 
-A short source is read with the projections of the query and of the context absorbed into it: see `Absorbed`.
+For a short source, the projections of query and context are absorbed into its keys and values: see `Absorbed`.
 """
 
 from __future__ import annotations
@@ -27,22 +27,21 @@ if TYPE_CHECKING:
 
 
 class Absorbed(NamedTuple):
-    r"""Keys and values as a query sees them before its own map, and a context after the map that follows it.
+    r"""Keys and values with the query projection and the output projection absorbed.
 
     .. math:: q_h \cdot k_{hs} = x \cdot W^{Q\top}_h k_{hs} + b^Q_h \cdot k_{hs}, \quad
               W^O [c_1; \dots; c_H] = \sum_{hs} a_{hs} W^O_h v_{hs}
 
-    So a read is a product, a softmax and a product, without the maps of the query and of the context. That is less to
-    fetch as long as the words of the batch, once for each head, are no more than the channels. Like the keys themselves
-    it is of the weights as they were when the source was first read.
+    A read is then a product, a softmax and a product, without maps of query and context. This loads less memory as long
+    as B * H * S <= C. Like projected keys, it holds the parameters as they were when the source was first read.
 
     Attributes:
         key: [B, C, H * S].
-        energy: [B, 1, H * S], what is added to the energies: the query's bias, and -inf where a mask forbids.
+        energy: [B, 1, H * S], added to the energies: the part of the query's bias, and -inf at masked keys.
         value: [B, H * S, C].
-        bias: [C], that of W^O.
-        heads: H.
-        masked: whether there is a mask.
+        bias: [C], bias of W^O.
+        heads: number H of heads.
+        masked: True if there is a mask.
     """
 
     key: Tensor
@@ -56,12 +55,12 @@ class Absorbed(NamedTuple):
     def of(
         memory: Memory, query: tuple[Tensor, Tensor], output: tuple[Tensor, Tensor], scale: float
     ) -> Absorbed | None:
-        """Fold W^Q and b^Q, and W^O and b^O, into a memory; None where that is more to read.
+        """Absorb W^Q, b^Q, W^O and b^O into a memory; None if that would load more memory.
 
         Args:
             memory: keys and values [B, H, S, D], C = H * D.
             query, output: a matrix [C, C] and a bias [C] each.
-            scale: what energies are multiplied by.
+            scale: scale of the energies.
         """
         batch, heads, size, width = memory.key.shape
         (weight, bias), (last, last_bias), channels = query, output, heads * width
@@ -71,12 +70,13 @@ class Absorbed(NamedTuple):
         energy = (key @ bias.view(heads, width, 1)).view(batch, 1, heads * size)
         if memory.bias is not None:
             energy = energy + memory.bias.view(batch, 1, heads * size)
+        # [B, H, S, D] @ [H, D, C] -> [B, H, S, C]; keys become [B, C, H * S], values [B, H * S, C]
         key = (key @ weight.view(heads, width, channels)).view(batch, heads * size, channels).mT
         value = (memory.value @ last.mT.view(heads, width, channels)).view(batch, heads * size, channels)
         return Absorbed(key, energy, value, last_bias, heads, memory.bias is not None)
 
     def read(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Vectors [N, C], N / B neighbours to a row -> contexts [N, C], and weights [N, H, 1, S]."""
+        """Attend with vectors [N, C], N / B adjacent ones per row -> contexts [N, C] and weights [N, H, 1, S]."""
         rows, channels, words = self.key.shape
         energy = torch.baddbmm(self.energy, x.view(rows, -1, channels), self.key).view(x.shape[0], self.heads, 1, -1)
         weights = masked_softmax(energy) if self.masked else energy.softmax(-1)
@@ -85,7 +85,7 @@ class Absorbed(NamedTuple):
 
 
 class PackedStep(NamedTuple):
-    """Vectors [B, 1, C], what was said so far with this step, and the read of the source, if there is one."""
+    """Output vectors [B, 1, C], the updated KV cache, and the attention to the source, if there is one."""
 
     output: Tensor
     past: Memory
@@ -93,15 +93,15 @@ class PackedStep(NamedTuple):
 
 
 class PackedLayer:
-    """`TransformerLayer.extend` by one vector a sequence, without gradient: the same function, up to rounding.
+    """`TransformerLayer.extend` by one vector per sequence without gradient: the same function up to rounding.
 
-    A step at a small batch is bound by the number of operations. Here they are few: queries, keys and values are one
-    product (see `Packing`), what was said is read by torch's fused attention, since nobody asks for its weights, and a
-    source by two products and a softmax, so that its weights cost nothing more: a short one with the maps before and
-    after the read folded in (see `Absorbed`).
+    At a small batch, the number of operations bounds the time of a step. Here queries, keys and values are one product
+    (see `Packing`). Self-attention, whose weights are not needed, uses PyTorch's fused attention. Attention to the
+    source is two products and a softmax, which yields its weights at no extra cost; for a short source, the projections
+    are absorbed (see `Absorbed`).
 
     Args:
-        layer: of scaled dot products with softmax; others do not fit (see `fits`).
+        layer: a layer with scaled dot-product attention and softmax (see `fits`).
         compute: number type of the products with weights.
 
     >>> from regard.nn.transformer_layer import LayerConfig, LayerState, TransformerLayer
@@ -128,7 +128,7 @@ class PackedLayer:
         return all(_plain(attention) for attention in attentions)
 
     def step(self, x: Tensor, past: Memory | None, source: SharedMemory | None) -> PackedStep:
-        """One vector a sequence, [B, 1, C], in evaluation mode."""
+        """Compute the step of one vector per sequence, [B, 1, C], in evaluation mode."""
         x, attended = x.squeeze(1), None
         context, past = self._attention.extend(self._read(x, self._attention_norm), past)
         x = self._wrote(x, context, self._attention_norm)
@@ -143,17 +143,17 @@ class PackedLayer:
         return PackedStep(x.unsqueeze(1), past, attended)
 
     def _read(self, x: Tensor, norm: _Norm) -> Tensor:
-        """Input of a sublayer."""
+        """Return the input of a sublayer: normalised with pre-norm."""
         return x if self._post else norm(x)
 
     def _wrote(self, x: Tensor, written: Tensor, norm: _Norm) -> Tensor:
-        """Output of a sublayer, with its residual."""
+        """Add the residual to the output of a sublayer, and normalise with post-norm."""
         total = x + written
         return norm(total) if self._post else total
 
 
 class _Map:
-    """A linear layer in blocks, with what follows it."""
+    """Packed linear layer, with an optional activation."""
 
     def __init__(self, linear: nn.Linear, compute: Compute, then: Activation | None = None) -> None:
         self._weight, self._bias, self._then = linear.weight, linear.bias, then
@@ -164,7 +164,7 @@ class _Map:
 
 
 class _Norm:
-    """A LayerNorm without the way through a module."""
+    """LayerNorm without the overhead of a module call."""
 
     def __init__(self, norm: nn.LayerNorm) -> None:
         self._parts = norm.normalized_shape, norm.weight, norm.bias, norm.eps
@@ -174,7 +174,7 @@ class _Norm:
 
 
 class _Heads:
-    """The reads of one multi-head attention; vectors are [B, C]."""
+    """Steps of one multi-head attention; vectors are [B, C]."""
 
     def __init__(self, attention: MultiHead, compute: Compute) -> None:
         query, key, value, output = (one for one in _maps(attention) if one is not None)
@@ -187,7 +187,7 @@ class _Heads:
         self._output = _Map(output, compute)
 
     def extend(self, x: Tensor, past: Memory | None) -> tuple[Tensor, Memory]:
-        """Read what was said so far, and this too."""
+        """Append x to the KV cache and attend to all of it."""
         size = x.shape[0], 3, self._heads, 1, -1
         query, key, value = self._all.stacked(x, self._weights, self._biases).view(size).unbind(1)
         new = Memory(key, value)
@@ -196,7 +196,7 @@ class _Heads:
         return self._output(context.view(x.shape)), past
 
     def read(self, x: Tensor, source: SharedMemory) -> tuple[Tensor, Tensor]:
-        """Read the source, the sequences that share a row of it together: contexts [B, C], weights [B, H, 1, S]."""
+        """Attend to the source, jointly for sequences that share a row: contexts [B, C], weights [B, H, 1, S]."""
         folded = source.memory.once(self, self._fold)
         if folded is not None:
             return folded.read(x)
@@ -212,7 +212,7 @@ class _Heads:
         return Absorbed.of(memory, (self._weights[0], self._biases[0]), self._last, self._scale)
 
     def _attend(self, query: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
-        """softmax(q kᵀ) v: queries [BH, T, D], divided by √D as they were made, -> contexts and weights [BH, T, S]."""
+        """Compute softmax(q kᵀ) v: queries [BH, T, D], already divided by √D -> contexts and weights [BH, T, S]."""
         key, value, bias = memory.key.flatten(0, 1), memory.value.flatten(0, 1), memory.bias
         if bias is None:
             weights = torch.bmm(query, key.mT).softmax(-1)
@@ -222,7 +222,7 @@ class _Heads:
 
 
 def _plain(attention: MultiHead) -> bool:
-    """Return whether it is all scaled dot products, softmax and maps with biases, of one width."""
+    """Return whether it is scaled dot-product attention with softmax, and all maps have biases and one width."""
     if type(attention.score) is not ScaledDot or type(attention.align) is not Softmax or attention.impl is not None:
         return False
     maps = [one for one in _maps(attention) if one is not None and one.bias is not None]
@@ -230,5 +230,5 @@ def _plain(attention: MultiHead) -> bool:
 
 
 def _maps(attention: MultiHead) -> list[nn.Linear | None]:
-    """W^Q, W^K, W^V, W^O, as far as there are."""
+    """Return W^Q, W^K, W^V and W^O; None for a missing map."""
     return [attention.score.query_map, attention.score.key_map, attention.value_map, attention.output_map]

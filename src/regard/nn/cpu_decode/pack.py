@@ -1,4 +1,4 @@
-"""Models made ready to answer on a CPU."""
+"""Packing of models for fast decoding on a CPU."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ M = TypeVar("M", bound=nn.Module)
 
 
 def pack(model: M, compute: Compute = "float32") -> M:
-    """Make a model ready to answer on a CPU, in place: its larger maps and the steps of its layers multiply in blocks.
+    """Pack a model in place for fast inference on a CPU: larger linear maps and layer steps use packed weights.
 
-    Parameters, their names and what the model computes stay the same, up to rounding; the blocks take the memory of
-    the weights once more. Where blocks are of no use, on a GPU or in half precision, nothing changes.
+    Parameters and their names are unchanged, and outputs are equal up to rounding; packed weights double the memory of
+    the weights. On a GPU or in half precision packing has no effect.
 
     Args:
         model: the model.
         compute: number type of these products. `"int8"` quantises weights once and vectors as they are multiplied.
 
     Raises:
-        ValueError: eight bits on another device than a CPU, or in a torch without them.
+        ValueError: int8 on a device other than a CPU, or with a PyTorch build without int8 support.
 
     >>> model = pack(nn.Sequential(nn.Linear(256, 512), nn.Linear(2, 3)))
     >>> [type(layer).__name__ for layer in model]
@@ -45,7 +45,7 @@ def pack(model: M, compute: Compute = "float32") -> M:
 
 
 def packed_copy(model: M, compute: Compute = "float32") -> M:
-    """A packed copy, which has the parameters and buffers of the model itself; who watches one sees both.
+    """Return a packed copy that shares parameters, buffers and hooks with the model.
 
     >>> model = nn.Linear(256, 512)
     >>> packed_copy(nn.Sequential(model))[0].weight is model.weight

@@ -1,9 +1,9 @@
-"""A matrix laid out for the processor: what makes decoding on a CPU fast.
+"""Packed weight matrices, for fast products with few vectors on a CPU.
 
-A step of a decoder multiplies a few vectors by every weight of the model. oneDNN lays a matrix out in blocks once, and
-then multiplies without laying it out anew at every call. A single vector is multiplied by the two halves of a matrix as
-it lies, as a batch of two products: torch hands these to a routine for small products, which reads weights at three
-times the speed of the one for a matrix and a vector, and on two cores at once.
+A step of a decoder multiplies a few vectors by every weight of the model. oneDNN packs a matrix into blocks once,
+instead of at every call. A single vector is multiplied by the two halves of the unpacked matrix as a batch of two
+products: PyTorch dispatches these to a routine for small products, which reads weights three times as fast as the
+matrix-vector routine, and on two cores in parallel.
 
 Measured on an AMD EPYC with AVX-512 in float32, over the 19 MB of a decoder's weights in the order of their use, since
 a loop over one matrix finds it in the cache: one vector takes 0.77 ms in halves, 1.3 in blocks and 2.2 as torch has it,
@@ -39,14 +39,13 @@ _OPERATIONS = ("_reorder_linear_weight", "_linear_pointwise")
 
 
 class Packing:
-    """One matrix, or several on top of each other, in halves for a single vector and in blocks for more.
+    """Packed layouts of one matrix or several stacked ones: halves for a single vector, blocks for several vectors.
 
-    Each layout is made when it is first needed and again after a matrix has changed. They are used only where they are
-    right and fast: on a CPU, in float32, without gradient. So a packed model can still be trained, saved, copied and
-    moved.
+    Each layout is created lazily and again after a matrix has changed. Layouts are used only where they are valid and
+    fast: on a CPU, in float32, without gradient. So a packed model can still be trained, saved, copied and moved.
 
     Args:
-        scale: what the first of several matrices and its bias are multiplied by.
+        scale: factor of the first of several matrices and of its bias.
         compute: number type of the products; see `Int8Weight`.
 
     >>> x, weight = torch.randn(3, 256), torch.randn(128, 256)
@@ -74,7 +73,7 @@ class Packing:
         return product if then is None else then(product)
 
     def stacked(self, x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor]) -> Tensor:
-        """[s (x W_1ᵀ + b_1); x W_2ᵀ + b_2; ...] as one product, s the scale: [..., in] -> [..., all outs]."""
+        """Compute [s (x W_1ᵀ + b_1); x W_2ᵀ + b_2; ...] as one product, s the scale: [..., in] -> [..., all outs]."""
         if _wanted(x) and self._ready(weights, biases):
             return self._product(x, None)
         first, *rest = (F.linear(x, weight, bias) for weight, bias in zip(weights, biases, strict=True))
@@ -97,7 +96,7 @@ class Packing:
         return together
 
     def _ready(self, weights: Sequence[Tensor], biases: Sequence[Tensor]) -> bool:
-        """Return whether the layouts are of these weights; lay them out anew if not, where that is right and fast."""
+        """Return whether layouts of these weights exist; create them if missing or stale, where valid and fast."""
         parts = (*weights, *biases)
         try:
             stamps = [(part.data_ptr(), part._version) for part in parts]
@@ -110,7 +109,7 @@ class Packing:
         self._blocks = self._halves = self._int8 = None
         self._weight = _joined(weights, self._scale)
         self._bias = _joined(biases, self._scale) if biases else None
-        # Kept alive, so that nothing else comes to lie at their addresses.
+        # Keep the tensors alive, so that their addresses, which identify them, are not reused.
         self._made_of, self._kept = stamps, tuple(part.detach() for part in parts)
         return True
 
@@ -122,7 +121,7 @@ class Packing:
 
 
 class _Halves(NamedTuple):
-    """The halves of a matrix [2, out / 2, in] and of its bias [2, out / 2, 1], and how many rows of both count."""
+    """Halves of a matrix [2, out / 2, in] and of its bias [2, out / 2, 1], and the number of valid rows."""
 
     weight: Tensor
     bias: Tensor | None
@@ -130,27 +129,27 @@ class _Halves(NamedTuple):
 
     @staticmethod
     def of(weight: Tensor, bias: Tensor | None) -> _Halves:
-        """A matrix where it lies, or with one row more where it has an odd number of them."""
+        """Return views of the matrix, or a copy with one more row if the number of rows is odd."""
         size, width = weight.shape
         if size % 2:
             weight, bias = F.pad(weight, (0, 0, 0, 1)), None if bias is None else F.pad(bias, (0, 1))
         return _Halves(weight.view(2, -1, width), None if bias is None else bias.view(2, -1, 1), size)
 
     def product(self, x: Tensor, then: Activation | None) -> Tensor:
-        """W x + b of a single vector, and `then` of it: [..., in] -> [..., out]."""
+        """Compute `then`(W x + b) of a single vector: [..., in] -> [..., out]."""
         weight, bias, size = self
         *outer, width = x.shape
-        # A column whose steps are as long as itself: with steps of 1 the same product takes many times as long.
+        # Give the column strides equal to its length: with strides of 1 the product takes many times as long.
         column = x.contiguous().as_strided((2, width, 1), (0, 1, width))
         product = torch.bmm(weight, column) if bias is None else torch.baddbmm(bias, weight, column)
         if then is not None:
-            # By columns, since torch takes what lies in a row to oneDNN, and the way there is longer than a GELU.
+            # Transposed, since PyTorch dispatches contiguous rows to oneDNN, whose overhead exceeds a GELU.
             product = then(product.squeeze(2).mT).mT
         return (product.reshape(-1)[:size] if size % 2 else product).view(*outer, size)
 
 
 class PackedLinear(nn.Linear):
-    """`nn.Linear` with its own parameters, multiplied where that is right and fast as `Packing` has it."""
+    """`nn.Linear` with the same parameters, computed with `Packing` where it is valid and fast."""
 
     def __init__(self, linear: nn.Linear, compute: Compute = "float32") -> None:
         nn.Module.__init__(self)
@@ -163,20 +162,20 @@ class PackedLinear(nn.Linear):
 
 
 def linear_then(linear: nn.Linear, x: Tensor, then: Activation) -> Tensor:
-    """`then` of what a map makes of x, in one go where the map is packed."""
+    """Compute `then`(`linear`(x)), fused if the map is packed."""
     made: Tensor = linear(x, then) if isinstance(linear, PackedLinear) else then(linear(x))
     return made
 
 
 def packable(*weights: Tensor) -> bool:
-    """Return whether layouts of this matrix, or of these on top of each other, would be right and fast."""
+    """Return whether packed layouts of a matrix, or of stacked matrices, are valid and fast."""
     fits = all(weight.dtype == torch.float32 and weight.device.type == "cpu" for weight in weights)
     large = sum(weight.numel() for weight in weights) >= SMALL
     return fits and large and torch.backends.mkldnn.is_available() and _known()
 
 
 def _joined(parts: Sequence[Tensor], scale: float) -> Tensor:
-    """On top of each other, the first scaled; a single one as it is stays where it lies."""
+    """Stack tensors, the first one scaled; a single unscaled tensor is not copied."""
     first, *rest = (part.detach() for part in parts)
     first = first if scale == 1.0 else first * scale
     return torch.cat((first, *rest)) if rest else first.contiguous()
@@ -187,5 +186,5 @@ def _wanted(x: Tensor) -> bool:
 
 
 def _known() -> bool:
-    """Return whether this torch has the operations."""
+    """Return whether this build of PyTorch has the operations."""
     return all(hasattr(torch.ops.mkldnn, name) for name in _OPERATIONS)

@@ -1,4 +1,4 @@
-"""The public functions of additive attention: checks, and the choice of an implementation."""
+"""Public functions of additive attention: argument checks and dispatch to an implementation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CARD = Card(
     module="Additive",
     implementations=("reference", "blocked"),
     conditional=("cpu_sigmoid",),
-    kernels=("fused", "short_reads", "harmonic"),  # the last, which is not exact, is never chosen by itself
+    kernels=("fused", "short_reads", "harmonic"),  # harmonic is approximate, so it is never chosen automatically
 )
 
 _WIDE = (torch.float32, torch.float64)
@@ -48,7 +48,7 @@ def additive_score(
     feature_weight: Tensor | None = None,
     impl: str | None = None,
 ) -> Tensor:
-    """The energies of additive attention alone, for aligners other than the softmax.
+    """Compute the energies of additive attention, for aligners other than the softmax.
 
     Args: as in `additive_attention`.
 
@@ -81,14 +81,13 @@ def additive_attention(
     tolerance: float | None = None,
     span: float | None = None,
 ) -> Attended:
-    r"""Additive (MLP) attention: a small network says how well a query and a key match.
+    r"""Additive (MLP) attention: energies from a one-layer network of query and key.
 
     .. math:: e_{ts} = v^\top \tanh(q_t + k_s + P f_{ts}), \quad a_t = \mathrm{softmax}(e_t), \quad
               c_t = \sum_s a_{ts}\, \mathrm{value}_s
 
-    `query` and `key` are the *projected* vectors W s_{i-1} and U h_j of the paper: projecting a key once and
-    reading it often is what makes the mechanism cheap. Terms beside the content (position, Markov condition,
-    fertility, ...) enter inside the tanh as `features`.
+    `query` and `key` are the *projected* vectors W s_{i-1} and U h_j of the paper, so that each key is projected once
+    for all queries. Further terms (position, Markov condition, fertility, ...) enter inside the tanh as `features`.
 
     Args:
         query: [B, H, T, A].
@@ -104,10 +103,9 @@ def additive_attention(
             CUDA, float32 or half precision), `"short_reads"` (one kernel each way for up to 64 queries and keys; CUDA,
             no features, padding and windows only), `"harmonic"` (a bounded error, on the tensor cores; CUDA, half
             precision, no features) or None to choose among the first five, which are exact.
-        tolerance: `harmonic` only: the largest error of a tanh; unless given 1.5 · 2^-8 in bfloat16, 1.5 · 2^-11 in
-            float16.
-        span: `harmonic` only: a promise that no |q + k| exceeds it, so that nobody has to measure. Queries that
-            break it, and others of their head, get a context of NaN.
+        tolerance: `harmonic` only: maximum error of a tanh; None for 1.5 · 2^-8 in bfloat16, 1.5 · 2^-11 in float16.
+        span: `harmonic` only: upper bound of all |q + k|, which avoids a measurement and its synchronisation. Queries
+            that exceed it, and others of their head, get a context of NaN.
 
     Returns:
         Attended with context [B, H, T, Dv].
@@ -116,7 +114,7 @@ def additive_attention(
         ValueError: shapes that do not fit, or an implementation that cannot do what is asked.
 
     Bahdanau, Cho & Bengio 2015, "Neural Machine Translation by Jointly Learning to Align and Translate",
-    section A.1.2. The query is there the *previous* decoder state; that is the model's choice, not the op's.
+    section A.1.2. There the query is the *previous* decoder state; this op leaves the choice to the model.
 
     >>> import torch
     >>> q, k = torch.tensor([[[[0.0]]]]), torch.tensor([[[[0.0], [1.0]]]])
@@ -155,7 +153,7 @@ def _attend(
     tolerance: float | None,
     span: float | None,
 ) -> Attended:
-    """Read by one implementation; kernels are imported when they are used."""
+    """Dispatch to one implementation; kernels are imported on first use."""
     if impl == "harmonic":
         from regard.ops.additive import harmonic
 
@@ -186,7 +184,7 @@ def _refusal(
     features: Tensor | None,
     dropout: float,
 ) -> str | None:
-    """The reason why an implementation cannot read this; None if it can, or if it checks the device by itself."""
+    """Return the reason why an implementation does not support a call; None if it does or checks the device itself."""
     if dropout and impl in WITHOUT_DROPOUT:
         return f"has no dropout; got {dropout}"
     if features is not None and impl in ("cpu_sigmoid", "harmonic", "short_reads"):
@@ -211,8 +209,8 @@ def _fastest(
     features: Tensor | None,
     dropout: float,
 ) -> str:
-    """The implementation that is the fastest of the exact ones."""
-    if torch.compiler.is_compiling():  # sizes may be symbols, and a compiler fuses the definition
+    """Return the name of the fastest exact implementation."""
+    if torch.compiler.is_compiling():  # sizes may be symbolic, and the compiler fuses the reference
         return "reference"
     if features is None and _is_short(query, key, value, weight):
         return "cpu_sigmoid"
@@ -230,14 +228,14 @@ def _fastest(
 
 
 def _is_short(query: Tensor, key: Tensor, *others: Tensor) -> bool:
-    """Return whether this is a read of few words on a CPU, in full precision, of which there are some."""
+    """Return whether this is a short, non-empty read on a CPU in float32 or float64."""
     if query.device.type != "cpu" or not 0 < query.numel() * key.shape[2] <= _SMALL_ON_CPU:
         return False
     return query.dtype in _WIDE and all(tensor.dtype == query.dtype for tensor in (key, *others))
 
 
 def _is_small(query: Tensor, key: Tensor) -> bool:
-    """Return whether all of [B, H, T, S, A] is, so that the definition is as fast as tiles."""
+    """Return whether [B, H, T, S, A] is so small that the reference is as fast as tiles."""
     most = _SMALL_ON_CPU if query.device.type == "cpu" else _SMALL_ELSEWHERE
     return query.numel() * key.shape[2] <= most
 

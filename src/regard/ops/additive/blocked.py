@@ -1,7 +1,7 @@
-"""Additive attention a tile at a time: the [B, H, T, S, A] tensor never exists. README.md has the derivation.
+"""Tiled additive attention without the [B, H, T, S, A] tensor in memory. README.md has the derivation.
 
-Forward keeps the context, and level and total of each row's softmax; backward makes each tile again. Memory beside
-inputs and outputs is a few tiles, whatever T and S.
+The forward pass saves the context, and the maximum and sum of each row's softmax; the backward pass recomputes each
+tile. Memory beyond inputs and outputs is a few tiles, independent of T and S.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _WHAT = "additive: the blocked implementation"
 def score(
     query: Tensor, key: Tensor, weight: Tensor, *, features: Tensor | None, feature_weight: Tensor | None
 ) -> Tensor:
-    """The same function as `reference.score`, tile by tile."""
+    """Compute `reference.score` tile by tile."""
     energy: Tensor = _apply(_Score, query, key, weight, features, feature_weight)
     return energy
 
@@ -38,7 +38,7 @@ def attention(
     features: Tensor | None,
     feature_weight: Tensor | None,
 ) -> Attended:
-    """The same function as `reference.attention`, tile by tile."""
+    """Compute `reference.attention` tile by tile."""
     shape = Operands(query, key, weight, features, feature_weight).shape
     context = _apply(_Attention, query, key, value, weight, features, feature_weight, mask)
     weigh = rebuilt(score, Operands(query, key, weight, features, feature_weight), mask)

@@ -1,8 +1,8 @@
-"""Additive attention by sigmoids: for few words on a CPU, where a σ takes a third to a fifth of the time of a tanh.
+"""Additive attention with sigmoids, for short reads on a CPU, where σ takes a third to a fifth of the time of tanh.
 
     vᵀ tanh(z) = 2 vᵀ σ(2z) - Σ v
 
-and a softmax does not see what is the same for all keys.
+The softmax is invariant to a constant that is equal for all keys, so Σ v is omitted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TINY = 1 << 14
 
 
 def relative_score(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
-    """vᵀ tanh(q_t + k_s), up to what is the same for all keys: [B, H, T, A], [B, H, S, A], [H, A] -> [B, H, T, S].
+    """Compute vᵀ tanh(q_t + k_s) up to a constant: [B, H, T, A], [B, H, S, A], [H, A] -> [B, H, T, S].
 
     >>> energy = relative_score(torch.zeros(1, 1, 1, 2), torch.tensor([0.0, 1.0]).view(1, 1, 2, 1), torch.ones(1, 2))
     >>> energy - energy.min()                                                                         # 0 and 2 tanh 1
@@ -39,12 +39,12 @@ def relative_score(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
     except RuntimeError as error:
         if "setup_context" not in str(error):
             raise
-        return _differentiable(query, key, weight)  # torch.func cannot see into a backward pass by hand
+        return _differentiable(query, key, weight)  # torch.func does not support this hand-written backward pass
     return energy
 
 
 class _Energy(torch.autograd.Function):
-    """Gradients by hand: autograd would go over the hidden layer twice as often."""
+    """Hand-written gradients: autograd would make twice as many passes over the hidden layer."""
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
@@ -55,7 +55,7 @@ class _Energy(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, slope: Tensor) -> tuple[Tensor | None, ...]:
         query, key, weight, hidden = ctx.saved_tensors
-        if torch.is_grad_enabled():  # a gradient of the gradient
+        if torch.is_grad_enabled():  # double backward
             energy = _differentiable(query, key, weight)
             wanted = [one for one, needed in zip((query, key, weight), ctx.needs_input_grad, strict=True) if needed]
             found = iter(torch.autograd.grad(energy, wanted, slope, create_graph=True))
@@ -64,7 +64,7 @@ class _Energy(torch.autograd.Function):
         tanh = torch.mul(hidden, 2).sub_(1)  # not in place: backward may be called again
         of_weight = None
         if ctx.needs_input_grad[2]:
-            # Rows of one query each: many short sums instead of a long one. [B * H * T, 1, S] x [B * H * T, S, A]
+            # One product per query, with short sums, which round less. [B * H * T, 1, S] x [B * H * T, S, A]
             rows = torch.bmm(slope.reshape(-1, 1, keys), tanh.reshape(-1, keys, width))
             of_weight = rows.view(batch, heads, queries, width).sum((0, 2))
         if not (ctx.needs_input_grad[0] or ctx.needs_input_grad[1]):
@@ -77,12 +77,12 @@ class _Energy(torch.autograd.Function):
 
 
 def _hidden(query: Tensor, key: Tensor) -> Tensor:
-    """σ(2 (q_t + k_s)), [B, H, T, S, A]."""
+    """Compute σ(2 (q_t + k_s)), [B, H, T, S, A]."""
     return torch.add(2 * query.unsqueeze(3), key.unsqueeze(2), alpha=2).sigmoid_()
 
 
 def _energy(hidden: Tensor, weight: Tensor) -> Tensor:
-    """2 vᵀ of the hidden layer, [B, H, T, S], in memory of its own."""
+    """Compute 2 vᵀ times the hidden layer, [B, H, T, S], in newly allocated memory."""
     batch, heads, queries, keys, width = hidden.shape
     energy = hidden.new_empty(batch, heads, queries, keys)
     if heads == 1:
@@ -94,7 +94,7 @@ def _energy(hidden: Tensor, weight: Tensor) -> Tensor:
 
 
 def _differentiable(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
-    """The same by tanh, for autograd."""
+    """Compute the same energies with tanh and plain autograd."""
     hidden = torch.tanh(query.unsqueeze(3) + key.unsqueeze(2))
     return hidden @ weight[0] if len(weight) == 1 else (hidden @ weight[:, None, :, None]).squeeze(4)
 
@@ -102,7 +102,7 @@ def _differentiable(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
 def attention(
     query: Tensor, key: Tensor, value: Tensor, weight: Tensor, mask: Mask | None, *, dropout: float
 ) -> Attended:
-    """The same function as `reference.attention` without features; all of one dtype, which is not half."""
+    """Compute `reference.attention` without features; all tensors have one dtype, not half precision."""
     with full_precision(query):
         energy = relative_score(query, key, weight)
         return read(finite_softmax(energy, mask, sizes(energy)), value, dropout, "cpu_sigmoid")

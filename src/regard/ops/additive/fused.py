@@ -1,6 +1,6 @@
-"""Additive attention in fused kernels: `blocked`, with its tiles in a GPU's registers. README.md has the derivation.
+"""Additive attention in fused kernels: `blocked` with tiles in GPU registers. README.md has the derivation.
 
-Memory beside inputs and outputs: queries and keys once or twice in float32, and `launch.SCRATCH` in the backward pass.
+Memory beyond inputs and outputs: queries and keys once or twice in float32, and `launch.SCRATCH` in the backward pass.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def attention(
     feature_weight: Tensor | None,
     launch: Launch | None = None,
 ) -> Attended:
-    """The same function as `reference.attention`, in kernels; `launch` overrides the rule for the tiles."""
+    """Compute `reference.attention` in Triton kernels; `launch` overrides the rule for tile sizes."""
     for tensor in (query, key, value):
         interpreted = check_kernels(_WHAT, tensor.device, tensor.dtype, DTYPES, 'use impl="blocked", or leave impl out')
     operands = Operands(query, key, weight, features, feature_weight)

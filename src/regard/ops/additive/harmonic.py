@@ -1,4 +1,4 @@
-"""Additive attention on the tensor cores, with a bounded error: a tanh as a line and a few sines.
+"""Additive attention on tensor cores with a bounded error: tanh approximated by a line and a few sines.
 
 README.md has the derivation. Forward, the energies are dot products of float16 features, and a shift for each row.
 Backward, the fused kernels make exact energies again, and take the log-sum-exp of the forward pass. Memory beside
@@ -61,12 +61,12 @@ def attention(
 
 
 def _best(span: float, tolerance: float, *, even: bool) -> HarmonicFit | None:
-    """An even fit, if it can be used and there is one; else any."""
+    """Return an even fit if it is allowed and exists, otherwise any fit."""
     return (choose(span, tolerance, even=True) if even else None) or choose(span, tolerance)
 
 
 def _measured(query: Tensor, key: Tensor, tolerance: float, *, even: bool) -> HarmonicFit | None:
-    """The fit for these queries and keys; None, with a warning, where there is none."""
+    """Return the fit for the measured span of queries and keys; None, with a warning, if there is none."""
     reach, size = harmonic_reference.span(query.detach(), key.detach())
     fit = _best(reach, tolerance, even=even) if size <= LIMIT else None
     if fit is None:

@@ -43,8 +43,8 @@ def shifts(rows: Tensor, weight: Tensor, fit: HarmonicFit) -> Tensor:
 def span(query: Tensor, key: Tensor) -> tuple[float, float]:
     """The largest |q_a + k_a| over all pairs of a query and a key, and the largest |q_a| or |k_a|.
 
-    From the extremes of each unit, with no pair ever added: the largest sum is that of the largest. One look at the
-    device, which the CPU waits for.
+    Computed from the extremes per unit without forming pairs: the largest sum is the sum of the maxima. Synchronises
+    with the device once.
 
     >>> span(torch.tensor([[[[5.0], [6.0]]]]), torch.tensor([[[[-6.5], [-5.0]]]]))   # 6 - 5 = 1, 5 - 6.5 = -1.5
     (1.5, 6.5)
@@ -55,5 +55,5 @@ def span(query: Tensor, key: Tensor) -> tuple[float, float]:
     low, high, key_low, key_high = low.float(), high.float(), key_low.float(), key_high.float()
     reach = torch.maximum(high + key_high, -(low + key_low)).amax()
     size = torch.stack((low, high, key_low, key_high)).abs().amax()
-    widest, largest = torch.stack((reach, size)).tolist()
+    widest, largest = torch.stack((reach, size)).tolist()  # stacked to synchronise with the device once
     return widest, largest

@@ -1,4 +1,4 @@
-"""The definition of additive attention: plain PyTorch, any device, any float dtype, autograd."""
+"""Reference of additive attention in plain PyTorch: any device, any float dtype, autograd."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from regard.ops.weights import sizes
 def score(
     query: Tensor, key: Tensor, weight: Tensor, *, features: Tensor | None, feature_weight: Tensor | None
 ) -> Tensor:
-    """e_ts = vᵀ tanh(q_t + k_s + P f_ts), with the [B, H, T, S, A] tensor in memory."""
+    """Compute e_ts = vᵀ tanh(q_t + k_s + P f_ts), with the [B, H, T, S, A] tensor in memory."""
     with full_precision(query):
         query, key = to_statistics_dtype(query), to_statistics_dtype(key)
         if query.shape[1] == 1 and features is None:
@@ -23,7 +23,7 @@ def score(
         if features is not None and feature_weight is not None:
             features = features.to(hidden.dtype).expand(-1, key.shape[1], -1, -1, -1)
             hidden = hidden + torch.einsum("bhqkf,haf->bhqka", features, feature_weight.to(hidden.dtype))
-        # Not an einsum: its gradient of v would be one long sum over batch, queries and keys, and lose two digits.
+        # Not an einsum: its gradient of v is a single sum over batch, queries and keys, which loses two digits.
         return (hidden.tanh_() @ weight.to(hidden.dtype)[:, None, :, None]).squeeze(4)
 
 
@@ -49,6 +49,6 @@ def attention(
     feature_weight: Tensor | None,
     dropout: float,
 ) -> Attended:
-    """Score, softmax, weighted sum."""
+    """Compute energies, masked softmax and weighted sum."""
     energy = score(query, key, weight, features=features, feature_weight=feature_weight)
     return read(finite_softmax(energy, mask, sizes(energy)), value, dropout)  # |e| <= Σ|v|

@@ -1,4 +1,4 @@
-"""Short additive reads in one kernel each way: in eager mode a read of a sentence takes as long as its launches."""
+"""Short additive reads in one kernel per pass: in eager mode, launch overhead dominates reads of a sentence."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LONGEST = 64
 
 
 def fits(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None) -> bool:
-    """Return whether this is a short read in eager mode; a CUDA graph has no launches to save."""
+    """Return whether this is a short read in eager mode; in a CUDA graph there is no launch overhead to save."""
     if is_recording() or torch._C._are_functorch_transforms_active():  # which cannot see into a kernel
         return False
     if not kernels_supported(query, key, value) or not (query.numel() and value.numel()):
@@ -30,7 +30,7 @@ def fits(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None) -> bool:
 
 
 def refusal(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None) -> str | None:
-    """The reason why the kernels cannot read this, as the end of a sentence; None if they can."""
+    """Return the reason why the kernels do not support a call, as the end of a sentence; None if they do."""
     queries, keys = query.shape[2], key.shape[2]
     if max(queries, keys) > LONGEST:
         return f"has up to {LONGEST} queries and keys; got {queries} and {keys}"
@@ -41,7 +41,7 @@ def refusal(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None) -> str
 
 
 def attention(query: Tensor, key: Tensor, value: Tensor, weight: Tensor, mask: Mask | None) -> Attended:
-    """The same function as `reference.attention` without features and dropout; `fits` or `refusal` comes first."""
+    """Compute `reference.attention` without features and dropout; call `fits` or `refusal` first."""
     limits = _limits(query, key, mask)
     assert limits is not None
     operands = query, key, value, weight
@@ -58,7 +58,7 @@ _EVERYTHING = MaskLimits()
 
 
 def _limits(query: Tensor, key: Tensor, mask: Mask | None) -> MaskLimits | None:
-    """Limits of a mask, made once for the steps and layers that read by it; None where limits cannot say it."""
+    """Return the cached limits of a mask, shared by steps and layers; None if limits cannot express the mask."""
     if mask is None:
         return _EVERYTHING
     batch, heads, queries, _ = query.shape
@@ -92,7 +92,7 @@ class _ShortRead(torch.autograd.Function):
         if upstream is None and upstream_weights is None:
             return (None,) * 6
         query, key, value, weight, weights = ctx.saved_tensors
-        if torch.is_grad_enabled():  # gradients of these gradients are wanted
+        if torch.is_grad_enabled():  # double backward
             return *_by_definition((query, key, value, weight), ctx.mask, upstream, upstream_weights), None, None
         dense = _dense(query), _dense(key), _dense(value), weight.contiguous()
         return *pull(*dense, weights, upstream, upstream_weights), None, None
@@ -101,7 +101,7 @@ class _ShortRead(torch.autograd.Function):
 def _by_definition(
     operands: tuple[Tensor, ...], mask: Mask | None, upstream: Tensor | None, upstream_weights: Tensor | None
 ) -> tuple[Tensor | None, ...]:
-    """Gradients of query, key, value and weight that can be differentiated again."""
+    """Compute differentiable gradients of query, key, value and weight, for double backward."""
     query, key, value, weight = operands
     read = reference.attention(query, key, value, weight, mask, features=None, feature_weight=None, dropout=0.0)
     pairs = [(read.context, upstream), (read.weights(), upstream_weights)]
@@ -112,5 +112,5 @@ def _by_definition(
 
 
 def _dense(tensor: Tensor) -> Tensor:
-    """The tensor with entries that lie side by side, as kernels take them."""
+    """Return the tensor with contiguous entries, as the kernels need them."""
     return tensor if tensor.stride(3) == 1 else tensor.contiguous()

@@ -1,4 +1,4 @@
-"""The [B, H, T, S, A] tensor of additive attention, one tile at a time; and weights that are made again on demand."""
+"""Tiles of the [B, H, T, S, A] tensor of additive attention, and weights recomputed on demand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from regard.masks import Mask, MaskBlocks, Shape
 from regard.ops.softmax import masked_softmax, statistics_dtype
 from regard.ops.weights import Weigh
 
-# Elements of one tile: what a core's cache holds on a CPU, what fills the chip elsewhere.
+# Elements of one tile: fits a core's cache on a CPU, fills the chip on other devices.
 _ELEMENTS_ON_CPU = 1 << 19
 _ELEMENTS_ELSEWHERE = 1 << 25
 
@@ -60,16 +60,16 @@ class Operands:
         return batch, heads, queries, self.key.shape[2]
 
     def widen(self) -> Operands:
-        """All in the dtype of the query's statistics."""
+        """Return all operands in the dtype of the query's statistics."""
         statistics = statistics_dtype(self.query.dtype)
         return Operands(*(None if t is None else t.to(statistics) for t in self.tensors()))  # type: ignore[arg-type]
 
     def zeros(self) -> Operands:
-        """Zero gradients."""
+        """Return zero gradients of all operands."""
         return Operands(*(None if t is None else torch.zeros_like(t) for t in self.tensors()))  # type: ignore[arg-type]
 
     def tensors(self) -> tuple[Tensor | None, ...]:
-        """The operands in the order of the fields."""
+        """Return the operands in the order of the fields."""
         return tuple(getattr(self, field.name) for field in fields(self))
 
     def hidden(self, tile: ScoreTile) -> Tensor:
@@ -91,7 +91,7 @@ class Operands:
 
     def add_gradients(self, grads: Operands, tile: ScoreTile, hidden: Tensor, grad_energy: Tensor) -> None:
         """Add a tile's share to `grads`, from the gradient of its energies. Destroys `hidden`."""
-        # A sum over keys for each query, then over queries: one long sum over both would lose a digit.
+        # Sum over keys first, then over queries: a single sum over both would lose a digit.
         grads.weight.add_((grad_energy.unsqueeze(3) @ hidden).squeeze(3).sum((0, 2)))
         inside = hidden.square_().neg_().add_(1.0).mul_(self.weight[:, None, None]).mul_(grad_energy.unsqueeze(4))
         grads.query[tile.queries] += inside.sum(3)
@@ -108,7 +108,7 @@ class Operands:
 
 
 def tiles(operands: Operands, mask: Mask | None = None) -> Iterator[ScoreTile]:
-    """The tiles of a computation, without those that the mask rules out."""
+    """Yield the tiles of a computation, except those that are masked entirely."""
     shape, device = operands.shape, operands.query.device
     if 0 in shape:
         return
@@ -129,12 +129,12 @@ def tiles(operands: Operands, mask: Mask | None = None) -> Iterator[ScoreTile]:
 
 
 def _recorded() -> bool:
-    """Return whether a CUDA graph is being recorded, during which nothing can be read from the device."""
+    """Return whether a CUDA graph is being captured, during which synchronisation is not allowed."""
     return torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
 
 
 def _tile_sizes(shape: Shape, width: int, device: torch.device) -> tuple[int, int, int]:
-    """Sequences, queries and keys of a tile: near square in queries and keys, then more sequences."""
+    """Return sequences, queries and keys per tile: near square in queries and keys, then more sequences."""
     batch, heads, queries, keys = shape
     elements = _ELEMENTS_ON_CPU if device.type == "cpu" else _ELEMENTS_ELSEWHERE
     pairs = max(1, elements // (heads * max(1, width)))
@@ -147,7 +147,7 @@ _Table = set[tuple[int, int]]
 
 
 def _tables(blocks: MaskBlocks | None, sequences: slice) -> tuple[_Table, _Table]:
-    """The blocks that all of these sequences and all heads rule out, and those that are full for all of them."""
+    """Return the blocks masked entirely, and those allowed entirely, for all of these sequences and all heads."""
     if blocks is None:
         return set(), set()
 
@@ -175,13 +175,12 @@ class TileScore(Protocol):
 
 
 def rebuilt(score: TileScore, operands: Operands, mask: Mask | None) -> Weigh:
-    """The weights of any heads and rows, differentiable.
+    """Return a function that recomputes the weights of any heads and rows, with gradients.
 
-    Not from a log-sum-exp that the read might leave behind: it is rounded as the large number that it is, and weights
-    would err by more than a softmax does.
+    It does not use a saved log-sum-exp: the rounding error of that large number would exceed the error of a softmax.
     """
     query, key, features, shape = operands.query, operands.key, operands.features, operands.shape
-    # Parameters, which an optimizer may change before the weights are asked for: kept as they were for this read.
+    # Copy the parameters: an optimizer may update them before the weights are accessed.
     weight, feature_weight = operands.weight.clone(), operands.feature_weight
     feature_weight = None if feature_weight is None else feature_weight.clone()
 
@@ -202,6 +201,6 @@ def rebuilt(score: TileScore, operands: Operands, mask: Mask | None) -> Weigh:
 
 
 def _pick(features: Tensor, head: Tensor, row: Tensor) -> Tensor:
-    """The features of some heads and rows; those of one head for all stay so."""
+    """Select the features of some heads and rows; features shared by all heads stay shared."""
     features = features if features.shape[1] == 1 else features.index_select(1, head)
     return features.index_select(2, row)

@@ -1,4 +1,4 @@
-"""A GRU that reads a memory by additive attention at every step: the loop of RNNsearch."""
+"""Attending GRU: a GRU with additive attention to a memory at every step, the loop of RNNsearch."""
 
 from regard.ops.attending_gru.api import attending_gru
 

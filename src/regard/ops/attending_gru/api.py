@@ -30,23 +30,23 @@ def attending_gru(
     *,
     impl: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    r"""The decoder loop of RNNsearch, with all that does not depend on the step taken out of it.
+    r"""The decoder loop of RNNsearch, with all step-independent computation hoisted out of it.
 
     .. math:: [q_t; g'_t] = M h_{t-1} + m, \quad a_t = \mathrm{softmax}_s\bigl(v^\top \tanh(q_t + k_s)\bigr), \quad
               g_t = x_t + \sum_s a_{ts} u_s \\
               r_t, z_t = \sigma(g_t + g'_t), \quad n_t = \tanh(g_t + r_t \odot g'_t), \quad
               h_t = (1 - z_t) \odot n_t + z_t \odot h_{t-1}
 
-    W c_t = W Σ_s a_ts h_s is Σ_s a_ts (W h_s): the memory is mapped to the gates once, as `value`, and the loop never
-    makes a context. One product M h_{t-1} gives both the query and the recurrent part of the gates. The gradients of M
-    and of `value` are one product over all steps at the end, and [B, T, S, A] is never held: tanh is taken again.
+    W c_t = W Σ_s a_ts h_s is Σ_s a_ts (W h_s): the memory is mapped to the gates once, as `value`, and the loop
+    computes no context. One product M h_{t-1} gives both the query and the recurrent part of the gates. The gradients
+    of M and of `value` are one product over all steps at the end. [B, T, S, A] is never stored: tanh is recomputed.
 
     Args:
-        inputs: x [T, B, 3D], what the words bring to the gates (r, z, n), input bias included.
+        inputs: x [T, B, 3D], contributions of the words to the gates (r, z, n), including the input bias.
         hidden: h_0 [B, D].
         key: k [B, S, A], projected.
-        value: u [B, S, 3D], what each position of the memory brings to the gates.
-        allowed: [B, S], True where the memory may be read; a row of False reads nothing.
+        value: u [B, S, 3D], contributions of each memory position to the gates.
+        allowed: [B, S], True at positions that may be attended; a row of False gets zero weights.
         joint_weight: M [A + 3D, D], the map of queries above the recurrent weights.
         joint_bias: m [A + 3D].
         weight: v [A].
@@ -68,7 +68,7 @@ def attending_gru(
     steps = _steps(impl or _method(inputs, key))
     wide = statistics_dtype(inputs.dtype)
     some = allowed.any(1)
-    # A row with nothing to read is given everything, and values of zero; its weights are taken back at the end.
+    # For a fully masked row, allow everything with zero values, which avoids NaN; its weights become zero at the end.
     bias = torch.zeros_like(allowed, dtype=wide).masked_fill(~allowed & some.unsqueeze(1), -torch.inf)
     value = value.masked_fill(~some[:, None, None], 0.0)
     given = (inputs, hidden, key, value, bias, joint_weight, joint_bias, weight)
@@ -115,7 +115,7 @@ class _Loop(torch.autograd.Function):
         read = LoopInputs(*rest)
         grad_inputs, grad_joint = torch.empty_like(opened), torch.empty_like(joint)
         grad_key = torch.zeros_like(read.key)
-        grad_weight = read.key.new_zeros(len(read.key), len(read.weight))  # of each sequence, so that none waits
+        grad_weight = read.key.new_zeros(len(read.key), len(read.weight))  # per sequence: no contention
         grad_states, grad_weights = grad_states.contiguous(), grad_weights.contiguous()
         grad = grad_states[-1].clone()
         kept = torch.empty_like(grad)
@@ -128,6 +128,7 @@ class _Loop(torch.autograd.Function):
             grad = torch.addmm(kept, grad_joint[t], joint_weight)
         grad_value = torch.bmm(weights.permute(1, 2, 0), grad_inputs.transpose(0, 1))  # [B, S, T] @ [B, T, 3D]
         every = grad_joint.flatten(0, 1)
+        # One product over all steps [P, T * B] @ [T * B, D] instead of one accumulation per step.
         grad_matrix = every.mT @ states[:-1].flatten(0, 1)
         return (grad_inputs, grad, grad_key, grad_value, None, grad_matrix, every.sum(0), grad_weight.sum(0), None)
 

@@ -1,4 +1,4 @@
-"""Cross-entropy over many words, smoothed and plain, whose gradient is written once."""
+"""Fused cross-entropy over large vocabularies, with label smoothing."""
 
 from regard.ops.cross_entropy.api import cross_entropy
 

@@ -1,4 +1,4 @@
-"""The public function of the cross-entropy: checks, and the choice of an implementation."""
+"""Public function of the cross-entropy: argument checks and dispatch to an implementation."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from regard.ops.cross_entropy.reference import CrossEntropyFunction
 from regard.ops.kernels import kernels_supported
 
 IMPLEMENTATIONS = ("reference", "triton")
-_MANY = 1024  # words from which on reading them once is worth the launch of a kernel
+_MANY = 1024  # minimum vocabulary size for which a single pass outweighs the launch of a kernel
 
 
 def cross_entropy(
     logits: Tensor, target: Tensor, weight: Tensor, *, smoothing: float = 0.0, impl: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    r"""Σ_n w_n of the cross-entropy of each row, smoothed and plain.
+    r"""Compute the weighted sum of the cross-entropy over rows, with and without label smoothing.
 
     .. math:: L_n = -(1 - ε) \log p_{n,y_n} - \frac{ε}{V} \sum_v \log p_{nv}, \quad p_n = \mathrm{softmax}(x_n)
 
     .. math:: \partial L_n / \partial x_{nv} = p_{nv} - ε / V - (1 - ε) [v = y_n]
 
-    Logits are the largest tensor of an update, and each look at them costs as much as a layer. The gradient is made in
-    one tensor, in the dtype of the logits; sums are in float32 at least.
+    Logits are the largest tensor of an update, and each pass over them costs as much as a layer. The gradient is one
+    tensor in the dtype of the logits; sums are in at least float32.
 
     Args:
         logits: x [N, V].
         target: y [N], ids from 0 to V - 1.
-        weight: w [N]; 0 for a row that does not count.
+        weight: w [N]; 0 excludes a row.
         smoothing: ε (Szegedy et al. 2016).
-        impl: `"reference"` (PyTorch, any device), `"triton"` (a kernel that looks once forward and once back, on a GPU)
-            or None to choose.
+        impl: `"reference"` (PyTorch, any device), `"triton"` (a GPU kernel with one pass forward and one backward) or
+            None to choose automatically.
 
     Returns:
-        The smoothed sum, and the plain one, which has no gradient.
+        The smoothed sum, and the unsmoothed one, which has no gradient.
 
     >>> cross_entropy(torch.zeros(2, 4), torch.tensor([1, 0]), torch.tensor([1.0, 0.0]), smoothing=0.1)    # log 4
     (tensor(1.3863), tensor(1.3863))

@@ -1,4 +1,4 @@
-"""The cross-entropy in PyTorch."""
+"""Reference of the cross-entropy in PyTorch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from regard.ops.softmax import statistics_dtype
 
 
 class CrossEntropyFunction(torch.autograd.Function):
-    """The gradient is written where the log-probabilities were, and so can be asked for once."""
+    """Cross-entropy whose gradient overwrites the saved log-probabilities, so backward can run only once."""
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, target: Tensor, weight: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:

@@ -1,4 +1,4 @@
-"""The CTC loss with lengths on the device, so that an update can be captured in a CUDA graph."""
+"""CTC loss with lengths on the device, for capture in a CUDA graph."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ number of them stay in float32, and no real log-probability comes near."""
 
 
 class CapturedCTC(torch.autograd.Function):
-    r"""-log p(y | x) of each sequence, and its gradient by forward-backward.
+    r"""Negative log-likelihood of each transcript, with its gradient by the forward-backward algorithm.
 
     .. math:: \frac{\partial (-\log p(y \mid x))}{\partial \log p_{tv}} = -\gamma_t(v)
 
-    γ is the posterior that frame t emits symbol v. The fused kernels of PyTorch copy the lengths to the CPU. Here they
-    stay where they are: the recursion takes every step of the padded batch and holds its state at padding.
+    γ is the posterior that frame t emits symbol v. PyTorch's fused kernels copy the lengths to the CPU. Here they
+    stay on the device: the recursion runs over all steps of the padded batch and holds its state at padding.
 
     Shapes: log_probs [B, T, V], targets [B, U], frames [B], labels [B] -> losses [B]; 0 for transcripts that the frames
     are too few for.
@@ -38,11 +38,11 @@ class CapturedCTC(torch.autograd.Function):
         steps = torch.arange(log_probs.shape[1], device=log_probs.device)
         real = steps < frames.unsqueeze(1)  # [B, T]
         places = symbols.unsqueeze(1).expand(-1, len(steps), -1)  # [B, T, S]
-        emitted = log_probs.clamp(min=LOG_ZERO).gather(2, places)
+        emitted = log_probs.clamp(min=LOG_ZERO).gather(2, places)  # [B, T, S]
         forth, back = _passes(emitted, real, symbols, labels, blank)
-        # The forward pass of the last step is held until the end of the padding.
+        # Padding holds the forward variables of the last frame, so they are in the last row.
         ends = torch.stack((2 * labels, 2 * labels - 1), dim=1)  # [B, 2]: the last blank and the last label
-        final = forth[:, -1].gather(1, ends.clamp(min=0)).masked_fill(ends < 0, LOG_ZERO)
+        final = forth[:, -1].gather(1, ends.clamp(min=0)).masked_fill(ends < 0, LOG_ZERO)  # [B, 2]
         level = final.logsumexp(1)
         possible = level > 0.5 * LOG_ZERO
         inside = (real & possible.unsqueeze(1)).unsqueeze(2)
@@ -59,7 +59,7 @@ class CapturedCTC(torch.autograd.Function):
 
 
 def interleaved(targets: Tensor, labels: Tensor, blank: int) -> Tensor:
-    """Blanks around every label: [B, U] -> [B, 2U + 1]; labels past the end are blanks too."""
+    """Insert blanks around all labels: [B, U] -> [B, 2U + 1]; padding is replaced by blanks."""
     batch, size = targets.shape
     padded = torch.arange(size, device=targets.device) >= labels.unsqueeze(1)
     symbols = targets.new_full((batch, 2 * size + 1), blank, dtype=torch.long)
@@ -78,13 +78,13 @@ def _passes(emitted: Tensor, real: Tensor, symbols: Tensor, labels: Tensor, blan
     leaps = torch.where((symbols != blank) & (symbols != before), 0.0, LOG_ZERO).to(emitted.dtype)  # from s - 2 to s
     ahead = F.pad(leaps, (0, 2), value=LOG_ZERO)[:, 2:]  # from s to s + 2
     place = torch.arange(states, device=emitted.device)
-    # A path stands in the first blank before it emits anything; reversed, in the last one of its transcript.
+    # A path starts in the first blank before any emission; a reversed path in the last blank of its transcript.
     first, last = torch.zeros_like(labels).unsqueeze(1), 2 * labels.unsqueeze(1)
     stands = torch.cat((place == first, (place == last).flip(1)))  # [2B, S]
     leaps = torch.cat((leaps, ahead.flip(1)))  # [2B, S]
     emitted = torch.cat((emitted, emitted.flip(1, 2))).transpose(0, 1)  # [T, 2B, S]
     real = torch.cat((real, real.flip(1))).t().unsqueeze(2)  # [T, 2B, 1]
-    rows = emitted.new_full((frames + 1, 2 * batch, states + 2), LOG_ZERO)  # two columns where shifts come from
+    rows = emitted.new_full((frames + 1, 2 * batch, states + 2), LOG_ZERO)  # two extra columns, the source of shifts
     rows[0, :, 2:].masked_fill_(stands, 0.0)
     for t in range(frames):
         stay = rows[t, :, 2:]

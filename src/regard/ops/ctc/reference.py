@@ -26,13 +26,13 @@ CARD = Card(
 
 
 class CTCAlignment(NamedTuple):
-    """All alignments of a transcript with its frames, weighed by their probability.
+    """Posterior distribution over all alignments of a transcript with its frames.
 
     Attributes:
-        log_likelihood: [B], log p(y | x); -inf where the frames are too few for the transcript.
-        posterior: [B, U, T], the probability, given the transcript, that frame t emits its label number u.
-        blank: [B, T], that frame t emits a blank. With all labels it sums to 1 at every true frame.
-        occupancy: [B, T, V], that frame t emits symbol v, the blank included: the γ of forward-backward.
+        log_likelihood: [B], log p(y | x); -inf if there are too few frames for the transcript.
+        posterior: [B, U, T], probability given the transcript that frame t emits its label number u.
+        blank: [B, T], probability that frame t emits a blank. Together with all labels it sums to 1 at true frames.
+        occupancy: [B, T, V], probability that frame t emits symbol v, including the blank: γ of forward-backward.
 
     Posteriors of an impossible transcript, of padded frames and of padded labels are zero.
     """
@@ -51,18 +51,18 @@ def ctc_alignment(
     *,
     blank: int = 0,
 ) -> CTCAlignment:
-    r"""Align each label of a transcript with the frames, over all alignments: forward-backward.
+    r"""Compute the posterior alignment of a transcript with frames by the forward-backward algorithm.
 
     .. math:: p(y \mid x) = \sum_{\pi : \mathrm{collapse}(\pi) = y} \prod_t p(\pi_t \mid x), \quad
               \gamma_t(u) = p(\pi_t\ \text{is label}\ u \mid x, y) = \frac{\alpha_t(u) \beta_t(u)}{p(y \mid x)}
 
-    A path π looks at one label in every frame: hard attention. There are few enough *states* (each label, and the
-    blanks between them) to sum over all paths exactly, so nothing needs to be drawn and the gradient is exact:
+    A path π selects one label in every frame: hard attention. The number of *states* (labels and the blanks between
+    them) is small, so the sum over all paths is exact and needs no sampling. The gradient is exact too:
     d log p / d log_probs is the occupancy, and d(-log p) / d logits = softmax - occupancy.
 
     Args:
         log_probs: [B, T, V], log p(symbol v in frame t), normalised (`log_softmax`).
-        targets: [B, U] labels, none of them the blank; what lies past a transcript's length is ignored.
+        targets: [B, U] labels without blanks; entries past a transcript's length are ignored.
         input_lengths: [B], true frames; None for T.
         target_lengths: [B], true labels, 0 allowed; None for U.
         blank: which symbol is the blank.
@@ -109,12 +109,12 @@ def ctc_attention(
     *,
     blank: int = 0,
 ) -> Attended:
-    r"""Each label reads the frames that emit it, by the posterior of all alignments.
+    r"""Attention of each label to the frames that emit it, with weights from the posterior alignment.
 
     .. math:: a_{ut} = \frac{\gamma_t(u)}{\sum_{t'} \gamma_{t'}(u)}, \quad c_u = \sum_t a_{ut}\, \mathrm{value}_t
 
     Args:
-        log_probs: [B, T, V], as in `ctc_alignment`, and so are all others.
+        log_probs: [B, T, V]; this and the other arguments are as in `ctc_alignment`.
         value: [B, T, Dv].
         targets: [B, U].
         input_lengths: [B] or None.
@@ -149,8 +149,8 @@ def _forward_backward(
     position = torch.arange(symbols.shape[1], device=symbols.device)
     last = 2 * target_lengths.unsqueeze(1)
     ends = (position == last) | (position == last - 1)
-    # Before the first frame a path stands in the first blank without having emitted it; from there both the blank
-    # and the first label can come next.
+    # Before the first frame a path is in the first blank without having emitted it, so that both the blank and the
+    # first label can come next.
     alpha = torch.where(position == 0, 0.0, LOG_ZERO).to(emitted.dtype).expand_as(ends)
     beta = torch.where(ends, 0.0, LOG_ZERO).to(emitted.dtype)
     alphas, betas = [alpha], [beta]
@@ -168,7 +168,7 @@ def _forward_backward(
 
 
 def _shift(row: Tensor, by: int, fill: float = LOG_ZERO) -> Tensor:
-    """Each row moved to the right by `by` positions (to the left if negative), what enters being `fill`."""
+    """Shift each row to the right by `by` positions (to the left if negative), filling with `fill`."""
     width = row.shape[1]
     if by > 0:
         return F.pad(row, (by, 0), value=fill)[:, :width]
@@ -176,16 +176,16 @@ def _shift(row: Tensor, by: int, fill: float = LOG_ZERO) -> Tensor:
 
 
 def _either(*parts: Tensor) -> Tensor:
-    """log(sum of exp)."""
+    """Compute the elementwise log-sum-exp of several tensors."""
     return torch.stack(parts).logsumexp(0)
 
 
 def ctc_lengths(
     log_probs: Tensor, targets: Tensor, input_lengths: Tensor | None, target_lengths: Tensor | None, *, blank: int
 ) -> tuple[Tensor, Tensor]:
-    """The true lengths of frames and transcripts, [B] each; what does not fit is one sentence.
+    """Return the true lengths of frames and transcripts, [B] each, after checking all arguments.
 
-    A symbol that does not exist would be read from memory that is not the model's, so transcripts are looked through.
+    An index beyond the vocabulary would read out of bounds, so the symbols of transcripts are checked too.
 
     >>> ctc_lengths(torch.zeros(1, 4, 3), torch.tensor([[1, 3]]), None, None, blank=0)
     Traceback (most recent call last):
@@ -258,14 +258,14 @@ def ctc_losses(log_probs: Tensor, targets: Tensor, frames: Tensor, labels: Tenso
 def _loss_and_slope(
     log_probs: Tensor, targets: Tensor, frames: Tensor, labels: Tensor, blank: int
 ) -> tuple[Tensor, Tensor]:
-    """Losses [B] and their gradients [B, T, V], as one operation that a compiler does not look into.
+    """Compute losses [B] and their gradients [B, T, V], as one operation that is opaque to the compiler.
 
-    It cannot: the kernel leaves as many numbers for its own backward pass as its longest transcript is long.
+    The compiler cannot trace it: the shape of the kernel's saved tensor depends on the longest transcript.
     """
     aten = torch.ops.aten
     given = (log_probs.transpose(0, 1), targets, frames, labels)  # [T, B, V] first
     losses, paths = aten._ctc_loss(*given, blank, True)
-    # A loss is of its own sequence alone, so that the slope of their sum has the slopes of all.
+    # A loss depends on its own sequence alone, so the gradient of the sum contains the gradient of each loss.
     slope = aten._ctc_loss_backward(torch.ones_like(losses), *given, losses, paths, blank, True)
     return losses.masked_fill(losses.isinf(), 0.0), slope.transpose(0, 1).contiguous()  # [B], [B, T, V]
 
