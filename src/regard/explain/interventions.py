@@ -80,7 +80,7 @@ def adversary(
     Args:
         subject: the model.
         texts: B texts.
-        starts: k, distributions that are optimised in parallel, each initialised near the uniform one.
+        starts: k, distributions that are optimised in parallel, each initialised at random.
         steps: updates.
         rate: learning rate.
         allowed: ε, largest tolerated change of the answer.
