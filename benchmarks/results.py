@@ -56,6 +56,13 @@ class Claim:
 
 _THREE = (1, 2, 3)
 _GLOVE = "tokenizer.vectors=PATH/glove.6B.100d.txt"
+_JAIN_WALLACE = (
+    'sst2 data.root=PATH "tokenizer.vectors={file: PATH/glove.6B.100d.txt, tuned: true}" '
+    '"model.encoder={kind: rnn, cells: lstm, embedding_dim: 100, hidden_dim: 256, bidirectional: true}" '
+    "model.attention_dim=128 model.dropout=0 model.word_dropout=0 train.steps=864 train.batch.sentences=32 "
+    '"train.optimizer={name: adam, rate: 1.0e-3, weight_decay: 1.0e-5}" "train.schedule={name: constant}" '
+    "train.valid_every=216 train.checkpoint_every=432"
+)
 CLAIMS = (
     Claim("dates", ("translate", "dates", "Bahdanau"), "dates", _THREE),
     Claim("multi30k_seq2seq", ("translate", "Multi30k de-en", "seq2seq, 2 x LSTM"), "multi30k_seq2seq data.root=PATH"),
@@ -103,7 +110,8 @@ CLAIMS = (
         "python -m benchmarks.pretraining --wikitext PATH/wikitext2 --sentiment PATH/sentiment --device cpu",
         (),
     ),
-    Claim("sst2", ("classify", "SST-2", "BiLSTM"), "sst2 data.root=PATH", (1, 2, 3, 4, 5)),
+    Claim("sst2", ("classify", "SST-2", "BiLSTM 100"), "sst2 data.root=PATH", (1, 2, 3, 4, 5)),
+    Claim("sst2_vectors", ("classify", "SST-2", "BiLSTM 128"), _JAIN_WALLACE, _THREE),
     Claim("sst2_lstmn", ("classify", "SST-2", "LSTMN"), "sst2_lstmn data.root=PATH", tuple(range(1, 11))),
     Claim(
         "sick",
