@@ -39,7 +39,7 @@ _REGISTERED: dict[tuple[RegisteredKind, str], Registered] = {}
 
 
 def register(name: str, *, higher_is_better: bool = True, compares: str = "texts") -> Callable[[T], T]:
-    """Give a `Score`, an `Aligner`, a `Reader` or a metric of one's own a name for recipes that list its module.
+    """Give a `Score`, an `Aligner`, a `DataReader` or a metric of one's own a name for recipes that list its module.
 
     The arguments of a constructor become keys of recipes, with their types and defaults; so do the keyword-only
     arguments of a metric, which is a function from hypotheses and references to a `Tally`.
@@ -61,7 +61,7 @@ def register(name: str, *, higher_is_better: bool = True, compares: str = "texts
         function = callable(made) and not isinstance(made, type)
         kind: RegisteredKind | None = "metric" if function else getattr(made, "registered_as", None)
         if kind is None:
-            raise ValueError(f"{name}: {made!r} is no subclass of Score, Aligner or Reader, and no function")
+            raise ValueError(f"{name}: {made!r} is no subclass of Score, Aligner or DataReader, and no function")
         if not re.fullmatch(r"[a-z]\w*", name):
             raise ValueError(
                 f"{name!r} is not a valid name: lower-case letters, digits and '_', beginning with a letter"
