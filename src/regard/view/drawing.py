@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -119,9 +120,29 @@ def write_figure(figure: Figure, path: Path, suffix: str) -> str | None:
     with warnings.catch_warnings(record=True) as caught, rc_context(settings):
         warnings.simplefilter("always")
         figure.savefig(path, format=suffix[1:], dpi=150, metadata=undated)
+    if suffix == ".svg":
+        path.write_text(_with_numbered_ids(path.read_text(encoding="utf-8")), encoding="utf-8")
     if suffix != ".svg" and any("missing from" in str(one.message) for one in caught):
         return f"some letters in {path} are boxes, for no font of this machine has them; a page, .html, shows them"
     return None
+
+
+def _with_numbered_ids(svg: str) -> str:
+    """Number the hashed ids of an SVG file in their order.
+
+    Matplotlib hashes sizes at full precision, whose last digits depend on the order in which a layout is solved. Equal
+    drawings would differ in their ids.
+
+    >>> _with_numbered_ids('<path clip-path="url(#pabf896efd0)"/><clipPath id="pabf896efd0"/><text>pabf896efd0</text>')
+    '<path clip-path="url(#p1)"/><clipPath id="p1"/><text>pabf896efd0</text>'
+    """
+    numbers: dict[str, str] = {}
+
+    def numbered(match: re.Match[str]) -> str:
+        kind, name = match[2], match[2] + match[3]
+        return match[1] + numbers.setdefault(name, f"{kind}{len(numbers) + 1}")
+
+    return re.sub(r'(\bid="|url\(#|href="#)([A-Za-z]+)([0-9a-f]{10})\b', numbered, svg)
 
 
 _LETTERS = 32
