@@ -128,23 +128,28 @@ def write_figure(figure: Figure, path: Path, suffix: str) -> str | None:
 
 
 def _with_numbered_ids(svg: str) -> str:
-    """Number the hashed ids of an SVG file in their order.
+    """Number the hashed ids of an SVG file in their order, equal clip paths alike.
 
     Matplotlib hashes sizes at full precision, whose last digits depend on the order in which a layout is solved. Equal
     drawings would differ in their ids.
 
-    >>> _with_numbered_ids('<path clip-path="url(#pabf896efd0)"/><clipPath id="pabf896efd0"/><text>pabf896efd0</text>')
-    '<path clip-path="url(#p1)"/><clipPath id="p1"/><text>pabf896efd0</text>'
+    >>> clips = [f'<clipPath id="pabf896efd{n}"><rect x="1"/></clipPath>' for n in (0, 1)]
+    >>> _with_numbered_ids('<path clip-path="url(#pabf896efd1)"/>' + "".join(clips))
+    '<path clip-path="url(#p1)"/><clipPath id="p1"><rect x="1"/></clipPath>'
     """
+    first: dict[str, str] = {}  # content of a clip path -> its first id
+    same = {name: first.setdefault(content, name) for name, content in _CLIP_PATH.findall(svg)}
+    svg = _CLIP_PATH.sub(lambda match: match[0] if same[match[1]] == match[1] else "", svg)
     numbers: dict[str, str] = {}
 
     def numbered(match: re.Match[str]) -> str:
-        kind, name = match[2], match[2] + match[3]
-        return match[1] + numbers.setdefault(name, f"{kind}{len(numbers) + 1}")
+        name = same.get(match[2], match[2])
+        return match[1] + numbers.setdefault(name, f"{name[:-10]}{len(numbers) + 1}")
 
-    return re.sub(r'(\bid="|url\(#|href="#)([A-Za-z]+)([0-9a-f]{10})\b', numbered, svg)
+    return re.sub(r'(\bid="|url\(#|href="#)([A-Za-z]+[0-9a-f]{10})\b', numbered, svg)
 
 
+_CLIP_PATH = re.compile(r'<clipPath id="(\w+)">\s*(.*?)\s*</clipPath>\s*', re.DOTALL)
 _LETTERS = 32
 
 
